@@ -1,0 +1,65 @@
+use super::effect::{Delivery, Effect, MemberEvent};
+use super::roster::Roster;
+use super::subscription::Subscription;
+use super::{Books, Core, Counter, MemberKey};
+use crate::model::MemberId;
+
+impl Subscription {
+    /// Hands out what waits, as long as some member has room.
+    pub(super) fn feed(&mut self, books: &mut Books, effects: &mut Vec<Effect>) {
+        if books.draining {
+            return;
+        }
+        while !self.backlog.is_empty() {
+            let Some(key) = self.roster.next(&self.members) else { break };
+            self.deliver_next(key, books, effects);
+            self.roster.had_its_turn(key, &mut self.members);
+        }
+    }
+
+    fn deliver_next(&mut self, key: MemberKey, books: &mut Books, effects: &mut Vec<Effect>) {
+        let Some(mut entry) = self.backlog.pop() else { return };
+        let member = &mut self.members[key];
+        debug_assert!(member.has_room(), "I2: in flight stays within the member's credit");
+        entry.deliveries += 1;
+        entry.attempts += 1;
+        books.counters.count(Counter::Delivered, 1);
+        if entry.deliveries > 1 {
+            books.counters.count(Counter::Redelivered, 1);
+        }
+        if self.lagged > 0 {
+            let lagged = MemberEvent::Lagged(std::mem::take(&mut self.lagged));
+            effects.push(Effect::Member(member.id, lagged));
+        }
+        let epoch = match &self.roster {
+            Roster::Singleton(singleton) => singleton.epoch(),
+            _ => 0,
+        };
+        let delivery = Delivery {
+            message: entry.message.clone(),
+            delivery: entry.deliveries,
+            attempt: entry.attempts,
+            epoch,
+        };
+        effects.push(Effect::Member(member.id, MemberEvent::Deliver(delivery)));
+        member.use_window(entry.message.cost());
+        if member.asks_acks() {
+            member.in_flight += 1;
+            books.in_flight += 1;
+            self.in_flight.hold(key, &mut member.held, entry);
+        } else {
+            books.counters.count(Counter::SentUnacked, 1);
+        }
+    }
+}
+
+impl Core {
+    /// A member's connection has taken some of what was sent to it.
+    pub(super) fn credit(&mut self, member: MemberId, messages: u32, bytes: u64, effects: &mut Vec<Effect>) {
+        let Some(&(key, member_key)) = self.members.get(&member) else { return };
+        let subscription = &mut self.subscriptions[key];
+        subscription.members[member_key].refill_window(messages, bytes);
+        subscription.roster.note_room(member_key, &mut subscription.members);
+        subscription.feed(&mut self.books, effects);
+    }
+}

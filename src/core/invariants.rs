@@ -1,0 +1,101 @@
+//! What always holds, by number. Debug builds, property tests and simulations call the same check.
+//!
+//! - **I1** a message of a subscription is in exactly one of waiting, in flight, settled.
+//! - **I2** a member's in-flight count is within its max_in_flight.
+//! - **I3** one live delivery a message; a delivery is settled at most once.
+//! - **I4** a SINGLETON group with members has exactly one active member.
+//! - **I5** nothing is in flight at a member that left.
+//! - **I6** accepted = waiting + in flight + acked + sent un-acked + dropped by reason.
+//! - **I7** byte counts equal the bytes held.
+//! - **I8** the next deadline is the true minimum.
+//! - **I11** the counts of near full subscriptions and of what is in flight are those found by looking.
+//! - **I12** while a message waits and nothing drains, no member that could take it has room.
+//!
+//! I9 belongs to the ring and I10 to the pattern index.
+
+use std::collections::HashSet;
+
+use super::roster::Roster;
+use super::subscription::Subscription;
+use super::{Core, Counter};
+
+impl Core {
+    /// Panics with the number of the invariant that is broken.
+    pub fn check(&self) {
+        let (mut held, mut members, mut near_full, mut in_flight) = (0, 0, 0, 0);
+        for (key, subscription) in &self.subscriptions {
+            subscription.check();
+            held += subscription.backlog.len() + subscription.in_flight.len() as u64;
+            in_flight += subscription.in_flight.len() as u64;
+            members += subscription.members.len();
+            near_full += usize::from(subscription.is_near_full());
+            assert_eq!(self.by_id.get(&subscription.id), Some(&key), "each subscription is found by its id");
+            let lingers = subscription.lingers_until.map(|at| self.lingering.contains(&(at, key)));
+            assert_ne!(lingers, Some(false), "I8: a lingering subscription has its deadline");
+            assert_eq!(subscription.members.is_empty(), lingers.is_some(), "I8: without members it lingers");
+            if !self.books.draining {
+                let idle = subscription.roster.next(&subscription.members);
+                assert!(
+                    subscription.backlog.is_empty() || idle.is_none(),
+                    "I12: a message waits beside room"
+                );
+            }
+        }
+        assert_eq!(self.members.len(), members, "I5: members are those of the subscriptions");
+        let least = self.subscriptions.iter().filter_map(|(_, s)| s.lingers_until).min();
+        assert_eq!(self.next_deadline(), least, "I8: the next deadline is the true minimum");
+        assert_eq!(self.books.near_full, near_full, "I11: near full");
+        assert_eq!(self.books.in_flight, in_flight, "I11: in flight");
+        self.check_books(held);
+    }
+
+    fn check_books(&self, held: u64) {
+        let gone = [
+            Counter::Acked,
+            Counter::SentUnacked,
+            Counter::DroppedEnded,
+            Counter::DroppedEndedInFlight,
+            Counter::DroppedDisconnect,
+            Counter::DroppedOldest,
+        ];
+        let gone: u64 = gone.iter().map(|&counter| self.books.counters.get(counter)).sum();
+        assert_eq!(self.books.counters.get(Counter::Accepted), held + gone, "I6: accepted = held + gone");
+    }
+}
+
+impl Subscription {
+    fn check(&self) {
+        let mut positions = HashSet::new();
+        let mut bytes = 0;
+        let mut last = None;
+        for entry in self.backlog.iter() {
+            assert!(positions.insert(entry.position), "I1: waits twice");
+            assert!(last.replace(entry.position) < Some(entry.position), "a queue is in publish order");
+            bytes += entry.message.cost();
+        }
+        assert_eq!(bytes, self.backlog.bytes(), "I7: bytes waiting");
+        let (mut in_flight, mut bytes, mut numbers) = (0, 0, HashSet::new());
+        for (member, entry) in self.in_flight.iter() {
+            assert!(positions.insert(entry.position), "I1: waits and is in flight");
+            assert!(numbers.insert(entry.message.number), "I3: two live deliveries of a message");
+            assert!(self.members.contains(member), "I5: in flight at a member that left");
+            bytes += entry.message.cost();
+            in_flight += 1;
+        }
+        assert_eq!(bytes, self.in_flight.bytes(), "I7: bytes in flight");
+        let by_member: u32 = self.members.iter().map(|(_, member)| member.in_flight).sum();
+        assert_eq!(by_member, in_flight, "I1: members hold what is in flight");
+        for (key, member) in &self.members {
+            assert!(member.in_flight <= member.max_in_flight, "I2: more in flight than asked for");
+            if let (Roster::Balanced(balanced), turn) = (&self.roster, member.turn) {
+                assert_eq!(turn.is_some(), member.has_room(), "I12: in the round exactly with room");
+                assert!(turn.is_none_or(|turn| balanced.is_in_round(turn, key)), "I12: has its turn");
+            }
+        }
+        if let Roster::Singleton(singleton) = &self.roster {
+            let active = usize::from(singleton.active().is_some());
+            assert_eq!(active, usize::from(!self.members.is_empty()), "I4: one active member");
+            assert_eq!(active + singleton.standbys(), self.members.len(), "I4: the others stand by");
+        }
+    }
+}

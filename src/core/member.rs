@@ -1,0 +1,62 @@
+use super::effect::Role;
+use super::inflight::Chain;
+use crate::limits;
+use crate::model::MemberId;
+
+/// One open Subscribe stream attached to a subscription.
+#[derive(Debug)]
+pub struct Member {
+    pub id: MemberId,
+    /// Most messages in flight; 0: no acks are asked, what was sent is gone.
+    pub max_in_flight: u32,
+    pub in_flight: u32,
+    /// What the member holds un-acked, oldest first.
+    pub held: Chain,
+    pub control_events: bool,
+    /// Its place in the round (BALANCED) or in the waiting line (SINGLETON).
+    pub turn: Option<u64>,
+    /// The role it was last told.
+    pub told_role: Option<Role>,
+    /// What may still be sent before its connection has taken some of it.
+    window_messages: u32,
+    window_bytes: u64,
+}
+
+impl Member {
+    pub fn new(id: MemberId, max_in_flight: u32, control_events: bool) -> Self {
+        Member {
+            id,
+            max_in_flight,
+            in_flight: 0,
+            held: Chain::default(),
+            control_events,
+            turn: None,
+            told_role: None,
+            window_messages: limits::MEMBER_WINDOW_MESSAGES,
+            window_bytes: limits::MEMBER_WINDOW_BYTES,
+        }
+    }
+
+    pub fn asks_acks(&self) -> bool {
+        self.max_in_flight > 0
+    }
+
+    /// Whether the next message may be sent to it. A message larger than the window passes alone.
+    pub fn has_room(&self) -> bool {
+        (self.in_flight < self.max_in_flight || !self.asks_acks())
+            && self.window_messages > 0
+            && self.window_bytes > 0
+    }
+
+    pub fn use_window(&mut self, bytes: u64) {
+        self.window_messages -= 1;
+        self.window_bytes = self.window_bytes.saturating_sub(bytes);
+    }
+
+    /// The connection has taken so much: it may come again.
+    pub fn refill_window(&mut self, messages: u32, bytes: u64) {
+        self.window_messages =
+            self.window_messages.saturating_add(messages).min(limits::MEMBER_WINDOW_MESSAGES);
+        self.window_bytes = self.window_bytes.saturating_add(bytes).min(limits::MEMBER_WINDOW_BYTES);
+    }
+}

@@ -1,0 +1,202 @@
+//! The broker as a pure state machine: `apply(now, input)` appends effects, and nothing else happens.
+//!
+//! No clock, no socket, no thread, no atomics. One [`Core`] holds the subscriptions of one shard;
+//! the shard applies one input, drains all effects, then takes the next. What must always hold is
+//! numbered in [`invariants`].
+
+mod backlog;
+mod balanced;
+mod counters;
+mod deliver;
+mod effect;
+mod inflight;
+mod input;
+mod invariants;
+mod leave;
+mod member;
+mod open;
+mod overflow;
+mod publish;
+mod roster;
+mod settle;
+mod singleton;
+mod spec;
+mod subscription;
+
+use ahash::AHashMap;
+use slab::Slab;
+
+pub use counters::{Counter, Counters};
+pub use effect::{
+    Answer, Delivery, Effect, EndReason, MemberEvent, OpenRefusal, PublishRefusal, Role, Settlement, Stats,
+};
+pub use input::{Input, Settle, SettleTarget};
+pub use spec::{OpenSpec, Overflow, SharedOptions};
+
+use crate::model::{GroupName, MemberId, SubscriptionId, Ticket, Time};
+use crate::pattern::Index;
+use publish::Reservation;
+use subscription::Subscription;
+
+/// Where a subscription lies in its core. Reused after its end: pair it with the serial number.
+pub(crate) type SubscriptionKey = usize;
+/// Where a member lies in its subscription.
+pub(crate) type MemberKey = usize;
+
+/// What a core must be told at its making.
+#[derive(Debug, Clone)]
+pub struct CoreConfig {
+    /// Epochs start above this. Taken from the wall clock, so that they grow over restarts too.
+    pub epoch: u64,
+    /// Bytes that may wait in one subscription.
+    pub max_pending_bytes: u64,
+    /// A REJECT subscription with less room than this is near full: what all frontends may have
+    /// outstanding at once, so that a publish begun while nothing is near full cannot be refused.
+    pub near_full_messages: u64,
+    /// The same in bytes.
+    pub near_full_bytes: u64,
+}
+
+/// The state machine of one shard.
+pub struct Core {
+    subscriptions: Slab<Subscription>,
+    by_id: AHashMap<SubscriptionId, SubscriptionKey>,
+    by_group: AHashMap<GroupName, SubscriptionKey>,
+    members: AHashMap<MemberId, (SubscriptionKey, MemberKey)>,
+    index: Index<SubscriptionKey>,
+    /// Subscriptions without members, by the time at which they end.
+    lingering: std::collections::BTreeSet<(Time, SubscriptionKey)>,
+    reservations: AHashMap<Ticket, Reservation>,
+    /// Serial number of the last subscription made.
+    serial: u64,
+    books: Books,
+    /// Scratch: the subscriptions that a message matches.
+    matched: Vec<SubscriptionKey>,
+    #[cfg(debug_assertions)]
+    applied: u64,
+}
+
+/// What all subscriptions of a core write to.
+pub(crate) struct Books {
+    config: CoreConfig,
+    counters: Counters,
+    /// The last epoch given to an active member.
+    epoch: u64,
+    /// REJECT subscriptions with little room left.
+    near_full: usize,
+    /// Deliveries that nobody has settled yet.
+    in_flight: u64,
+    draining: bool,
+}
+
+impl Core {
+    pub fn new(config: CoreConfig) -> Self {
+        Core {
+            subscriptions: Slab::new(),
+            by_id: AHashMap::new(),
+            by_group: AHashMap::new(),
+            members: AHashMap::new(),
+            index: Index::new(),
+            lingering: Default::default(),
+            reservations: AHashMap::new(),
+            serial: 0,
+            books: Books {
+                epoch: config.epoch,
+                config,
+                counters: Counters::default(),
+                near_full: 0,
+                in_flight: 0,
+                draining: false,
+            },
+            matched: Vec::new(),
+            #[cfg(debug_assertions)]
+            applied: 0,
+        }
+    }
+
+    /// Applies one input at `now` and appends what follows from it to `effects`, in order.
+    pub fn apply(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
+        match input {
+            Input::Open { member, spec } => self.open(now, member, *spec, effects),
+            Input::Leave { member } => self.leave(now, member, effects),
+            Input::Publish { ticket, message } => self.publish(ticket, message, effects),
+            Input::Reserve { ticket, message } => self.reserve(ticket, message, effects),
+            Input::Commit { ticket } => self.commit(ticket, effects),
+            Input::Abort { ticket } => self.abort(ticket),
+            Input::Ack { member, subscription_id, target } => {
+                self.ack_in_stream(now, member, subscription_id, &target, effects);
+            }
+            Input::Settle(settle) => self.ack_by_call(settle, effects),
+            Input::Credit { member, messages, bytes } => {
+                self.credit(member, messages, bytes, effects);
+            }
+            Input::Resign { member } => self.resign(now, member, effects),
+            Input::Tick => self.expire(now, effects),
+            Input::Drain { grace } => self.drain(grace, effects),
+            Input::Stats { ticket } => {
+                let answer = Answer::Stats(Box::new(self.stats()));
+                effects.push(Effect::Answer(ticket, answer));
+            }
+        }
+        #[cfg(debug_assertions)]
+        self.check_sometimes();
+    }
+
+    /// When [`Input::Tick`] is due next.
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.lingering.first().map(|&(at, _)| at)
+    }
+
+    /// Whether a publish may be refused: some REJECT subscription has little room left.
+    pub fn is_near_full(&self) -> bool {
+        self.books.near_full > 0
+    }
+
+    /// Whether no subscription lives here: a publish need not come.
+    pub fn is_empty(&self) -> bool {
+        self.subscriptions.is_empty()
+    }
+
+    /// Deliveries that nobody has settled yet.
+    pub fn in_flight(&self) -> u64 {
+        self.books.in_flight
+    }
+
+    /// Tells those who asked that the broker is going down; from here on nothing new is delivered.
+    fn drain(&mut self, grace: std::time::Duration, effects: &mut Vec<Effect>) {
+        self.books.draining = true;
+        for (_, subscription) in &self.subscriptions {
+            for (_, member) in &subscription.members {
+                if member.control_events {
+                    effects.push(Effect::Member(member.id, MemberEvent::Draining(grace)));
+                }
+            }
+        }
+    }
+
+    fn stats(&self) -> Stats {
+        let mut stats = Stats {
+            subscriptions: self.subscriptions.len() as u64,
+            members: self.members.len() as u64,
+            patterns: self.index.patterns() as u64,
+            in_flight: self.books.in_flight,
+            counters: self.books.counters.clone(),
+            ..Stats::default()
+        };
+        for (_, subscription) in &self.subscriptions {
+            stats.waiting += subscription.backlog.len();
+            stats.held_bytes += subscription.backlog.bytes() + subscription.in_flight.bytes();
+            stats.standbys += subscription.roster.standbys() as u64;
+        }
+        stats
+    }
+
+    #[cfg(debug_assertions)]
+    fn check_sometimes(&mut self) {
+        self.applied += 1;
+        let small = self.subscriptions.len() + self.members.len() + (self.books.in_flight as usize) < 32;
+        if small || self.applied.is_multiple_of(4096) {
+            self.check();
+        }
+    }
+}

@@ -1,0 +1,67 @@
+use std::sync::Arc;
+
+use super::effect::{Effect, EndReason};
+use super::spec::Overflow;
+use super::{Core, Counter, SubscriptionKey};
+use crate::model::Message;
+
+impl Core {
+    /// Puts a message into a subscription, or does what its overflow policy says. Tells whether the
+    /// message is in the queue.
+    ///
+    /// REJECT is not asked here: it refuses before anything is enqueued anywhere.
+    pub(super) fn accept(
+        &mut self,
+        key: SubscriptionKey,
+        message: &Arc<Message>,
+        effects: &mut Vec<Effect>,
+    ) -> bool {
+        let subscription = &mut self.subscriptions[key];
+        if subscription.options.overflow != Overflow::Reject && subscription.is_full_for(message, &self.books)
+        {
+            match subscription.options.overflow {
+                Overflow::Disconnect => {
+                    let reason = self.overflow_reason(key);
+                    self.disconnect(key, reason, effects);
+                    return false;
+                }
+                Overflow::DropOldest => self.make_room(key, message),
+                Overflow::DropNewest | Overflow::Reject => {}
+            }
+            let subscription = &mut self.subscriptions[key];
+            if subscription.is_full_for(message, &self.books) {
+                subscription.lagged += 1;
+                self.books.counters.count(Counter::DroppedNewest, 1);
+                return false;
+            }
+        }
+        let subscription = &mut self.subscriptions[key];
+        subscription.backlog.push(message.clone());
+        self.books.counters.count(Counter::Accepted, 1);
+        subscription.note_room(&mut self.books);
+        subscription.feed(&mut self.books, effects);
+        true
+    }
+
+    /// Drops from the front until the message fits or nothing waits any more.
+    fn make_room(&mut self, key: SubscriptionKey, message: &Message) {
+        let subscription = &mut self.subscriptions[key];
+        while subscription.is_full_for(message, &self.books) && subscription.backlog.pop().is_some() {
+            subscription.lagged += 1;
+            self.books.counters.count(Counter::DroppedOldest, 1);
+        }
+        subscription.note_room(&mut self.books);
+    }
+
+    fn overflow_reason(&self, key: SubscriptionKey) -> EndReason {
+        let subscription = &self.subscriptions[key];
+        let (behind, limit) = (subscription.backlog.len(), subscription.options.max_pending);
+        if behind >= limit {
+            return EndReason::Overflow { behind, limit };
+        }
+        EndReason::OverflowBytes {
+            behind_bytes: subscription.backlog.bytes(),
+            limit_bytes: self.books.config.max_pending_bytes,
+        }
+    }
+}

@@ -1,0 +1,104 @@
+use std::sync::Arc;
+
+use super::effect::{Answer, Effect, PublishRefusal};
+use super::{Core, Counter, SubscriptionKey};
+use crate::model::{Message, Ticket};
+
+/// Room kept for a publish between its two passes.
+#[derive(Debug)]
+pub struct Reservation {
+    message: Arc<Message>,
+    /// Keys with the serial numbers of the subscriptions that were meant.
+    targets: Vec<(SubscriptionKey, u64)>,
+}
+
+impl Core {
+    /// One pass: enqueued in every matching subscription, or in none.
+    pub(super) fn publish(&mut self, ticket: Ticket, message: Arc<Message>, effects: &mut Vec<Effect>) {
+        let matched = self.match_topic(&message);
+        let answer = match self.refusal(&matched, &message) {
+            Some(refusal) => Answer::Refused(refusal),
+            None => {
+                let taken = matched.iter().filter(|&&key| self.accept(key, &message, effects)).count();
+                Answer::Published { subscriptions: taken as u32 }
+            }
+        };
+        self.matched = matched;
+        effects.push(Effect::Answer(ticket, answer));
+    }
+
+    /// First of two passes: room is kept in every matching subscription, or in none.
+    pub(super) fn reserve(&mut self, ticket: Ticket, message: Arc<Message>, effects: &mut Vec<Effect>) {
+        let matched = self.match_topic(&message);
+        let answer = match self.refusal(&matched, &message) {
+            Some(refusal) => Answer::Refused(refusal),
+            None => {
+                let mut targets = Vec::with_capacity(matched.len());
+                for &key in &matched {
+                    let subscription = &mut self.subscriptions[key];
+                    subscription.reserved_messages += 1;
+                    subscription.reserved_bytes += message.cost();
+                    subscription.note_room(&mut self.books);
+                    targets.push((key, subscription.serial));
+                }
+                self.reservations.insert(ticket, Reservation { message, targets });
+                Answer::Reserved
+            }
+        };
+        self.matched = matched;
+        effects.push(Effect::Answer(ticket, answer));
+    }
+
+    /// Second pass, where every shard had room.
+    pub(super) fn commit(&mut self, ticket: Ticket, effects: &mut Vec<Effect>) {
+        let Some(reservation) = self.reservations.remove(&ticket) else { return };
+        self.release_room(&reservation);
+        let mut taken = 0;
+        for &(key, serial) in &reservation.targets {
+            if self.is_alive(key, serial) && self.accept(key, &reservation.message, effects) {
+                taken += 1;
+            }
+        }
+        effects.push(Effect::Answer(ticket, Answer::Published { subscriptions: taken }));
+    }
+
+    /// Second pass, where some shard had none.
+    pub(super) fn abort(&mut self, ticket: Ticket) {
+        if let Some(reservation) = self.reservations.remove(&ticket) {
+            self.release_room(&reservation);
+        }
+    }
+
+    fn release_room(&mut self, reservation: &Reservation) {
+        for &(key, serial) in &reservation.targets {
+            if self.is_alive(key, serial) {
+                let subscription = &mut self.subscriptions[key];
+                subscription.reserved_messages -= 1;
+                subscription.reserved_bytes -= reservation.message.cost();
+                subscription.note_room(&mut self.books);
+            }
+        }
+    }
+
+    fn is_alive(&self, key: SubscriptionKey, serial: u64) -> bool {
+        self.subscriptions.get(key).is_some_and(|subscription| subscription.serial == serial)
+    }
+
+    /// The scratch list, filled; to be given back.
+    fn match_topic(&mut self, message: &Message) -> Vec<SubscriptionKey> {
+        let mut matched = std::mem::take(&mut self.matched);
+        matched.clear();
+        self.index.matching(message.topic.as_str(), &mut matched);
+        matched
+    }
+
+    fn refusal(&mut self, matched: &[SubscriptionKey], message: &Message) -> Option<PublishRefusal> {
+        if !self.is_near_full() {
+            return None;
+        }
+        let refusal =
+            matched.iter().find_map(|&key| self.subscriptions[key].refusal(message, &self.books))?;
+        self.books.counters.count(Counter::RefusedFull, 1);
+        Some(refusal)
+    }
+}

@@ -1,0 +1,11 @@
+//! tinybroker: work queues, leader election and fan-out over gRPC, single node, in memory.
+//!
+//! Layers, lowest first: `limits`, `model`, `pattern`, `core`, `ring`, `shard`, `frontend`; who may
+//! import whom is checked by `tests/tidy.rs` and told in `docs/architecture.md`.
+
+pub mod core;
+pub mod limits;
+pub mod model;
+pub mod pattern;
+pub mod proto;
+pub mod ring;

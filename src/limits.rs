@@ -1,0 +1,122 @@
+//! Every bound of the broker, once. Bounds are checked against each other at compile time.
+//!
+//! A bound that a user can change is a default here and an option in `config`.
+
+use std::time::Duration;
+
+/// Longest topic, in bytes.
+pub const TOPIC_BYTES: usize = 1024;
+
+/// Longest pattern, in bytes.
+pub const PATTERN_BYTES: usize = 256;
+/// Most `*` in one pattern, after runs of stars are collapsed.
+pub const PATTERN_STARS: usize = 16;
+/// Most alternatives in one `{...}` group.
+pub const BRACE_ALTERNATIVES: usize = 16;
+/// Deepest nesting of `{...}` groups.
+pub const BRACE_DEPTH: usize = 2;
+/// Most plain patterns that the braces of one pattern may expand to.
+pub const BRACE_EXPANSIONS: usize = 64;
+/// Most elements between two stars where the segment holds a `?` or a class.
+pub const SEGMENT_ELEMENTS: usize = 64;
+/// Most ranges (or single characters) in one class.
+pub const CLASS_RANGES: usize = 32;
+/// Most patterns of one subscription.
+pub const PATTERNS_PER_SUBSCRIPTION: usize = 256;
+/// A pattern without a literal run of this many bytes is unselective (`*` alone is not counted).
+pub const SELECTIVE_RUN_BYTES: usize = 3;
+/// Most unselective patterns on one shard.
+pub const UNSELECTIVE_PATTERNS: usize = 128;
+/// Most distinct patterns on one shard.
+pub const DISTINCT_PATTERNS: usize = 1_000_000;
+
+/// Longest subscription_id, consumer_group, message_id or system_id that a client may send, in bytes.
+pub const ID_BYTES: usize = 256;
+
+/// What a gRPC client accepts as one message by default; an event that carries a message stays within it.
+pub const EVENT_BYTES: usize = 4 * 1024 * 1024;
+/// Room in an event for what differs by delivery (ids, attempt, epoch) and for framing.
+pub const EVENT_OVERHEAD_BYTES: usize = 512;
+/// Largest message: topic, message_id, headers and payload as they are encoded in an event.
+pub const MESSAGE_BYTES: usize = EVENT_BYTES - EVENT_OVERHEAD_BYTES;
+/// Largest request as a whole, a batch included.
+pub const REQUEST_BYTES: usize = 16 * 1024 * 1024;
+/// Longest error text sent to a client, in bytes: it travels in HTTP/2 trailers, percent-encoded.
+pub const ERROR_TEXT_BYTES: usize = 1024;
+
+/// Default and ceiling of messages waiting in one subscription; bytes are meant to be the limit.
+pub const MAX_PENDING: u64 = 10_000_000;
+/// Default of the bytes waiting in one subscription.
+pub const MAX_PENDING_BYTES: u64 = 1024 * 1024 * 1024;
+/// What a waiting message costs beside its own bytes (bookkeeping, allocation headers), in bytes.
+pub const MESSAGE_OVERHEAD_BYTES: u64 = 160;
+/// Largest max_in_flight of a member.
+pub const MAX_IN_FLIGHT: u32 = 1_000_000;
+
+/// Messages that may be between a shard and the stream of one member, not yet taken by its connection.
+pub const MEMBER_WINDOW_MESSAGES: u32 = 1024;
+/// Bytes of the same; one message more than this may be on its way.
+pub const MEMBER_WINDOW_BYTES: u64 = 256 * 1024;
+
+/// Publishes that one frontend may have outstanding at the shards.
+pub const OUTSTANDING_PUBLISHES: u64 = 8192;
+/// Bytes of the same.
+pub const OUTSTANDING_PUBLISH_BYTES: u64 = 64 * 1024 * 1024;
+/// Batches that a ring between two executors holds.
+pub const RING_SLOTS: usize = 1024;
+/// Items that a pump takes from its rings in one turn, before connections get theirs.
+pub const PUMP_TURN_ITEMS: usize = 1024;
+
+/// Executors that one process may have: an id holds the number of its executor in 8 bits.
+pub const EXECUTORS: usize = 256;
+
+/// Concurrent streams advertised to each connection.
+pub const STREAMS_PER_CONNECTION: u32 = 16_384;
+/// Subscribe streams on one connection, so that Publish and Ack always find a free stream.
+pub const SUBSCRIPTIONS_PER_CONNECTION: usize = 10_000;
+/// Largest header list of one call.
+pub const HEADER_LIST_BYTES: u32 = 16 * 1024;
+/// Receive window of one stream: wide enough that it never throttles a publisher.
+pub const STREAM_WINDOW_BYTES: u32 = 4 * 1024 * 1024;
+/// Receive window of one connection.
+pub const CONNECTION_WINDOW_BYTES: u32 = 16 * 1024 * 1024;
+/// Bytes that HTTP/2 may buffer for sending on one stream.
+pub const STREAM_SEND_BUFFER_BYTES: usize = 64 * 1024;
+/// Bytes that one poll of a connection may read: its turn, after which others have theirs.
+pub const READ_TURN_BYTES: usize = 64 * 1024;
+/// Connections waiting to be accepted.
+pub const LISTEN_BACKLOG: i32 = 1024;
+
+/// A stream that has not said `open` by then is ended.
+pub const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
+/// A connection that has not sent an HTTP/2 preface by then is closed.
+pub const PREFACE_TIMEOUT: Duration = Duration::from_secs(20);
+/// A connection that has been silent for this long is asked for a sign of life,
+pub const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(12);
+/// and closed when none comes within this.
+pub const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(12);
+/// TCP_USER_TIMEOUT: how long written bytes may stay unacknowledged.
+pub const TCP_USER_TIMEOUT: Duration = Duration::from_secs(24);
+/// A dead peer is noticed within this, with no packet of its own.
+pub const DEAD_PEER_NOTICED: Duration = Duration::from_secs(30);
+/// How long an accept loop waits when the process has no file descriptor left.
+pub const ACCEPT_RETRY: Duration = Duration::from_millis(50);
+/// How long connections may take to flush their last words at shutdown.
+pub const GOODBYE: Duration = Duration::from_millis(1500);
+/// Default of `--drain-timeout`.
+pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+
+const _: () = {
+    assert!(MESSAGE_BYTES + EVENT_OVERHEAD_BYTES <= EVENT_BYTES);
+    assert!(EVENT_BYTES <= REQUEST_BYTES);
+    // A head holds a system_id with its suffix, attempt and epoch.
+    assert!(EVENT_OVERHEAD_BYTES >= 128);
+    assert!(SUBSCRIPTIONS_PER_CONNECTION + 1024 <= STREAMS_PER_CONNECTION as usize);
+    assert!(STREAM_WINDOW_BYTES <= CONNECTION_WINDOW_BYTES);
+    assert!(KEEPALIVE_INTERVAL.as_secs() + KEEPALIVE_TIMEOUT.as_secs() < DEAD_PEER_NOTICED.as_secs());
+    assert!(TCP_USER_TIMEOUT.as_secs() < DEAD_PEER_NOTICED.as_secs());
+    assert!(PATTERN_BYTES <= TOPIC_BYTES);
+    // HTTP/2 counts small unread DATA frames against half the connection window: what one turn
+    // of reading can admit must stay below (docs/architecture.md, Reading).
+    assert!(READ_TURN_BYTES / 16 * 256 <= CONNECTION_WINDOW_BYTES as usize / 2);
+};
