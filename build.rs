@@ -20,9 +20,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn broker() -> Service {
-    const PROST: &str = "tonic_prost::ProstCodec";
+    const CODEC: &str = "crate::frontend::ProtoCodec";
     let unary = |name, route, request: &str, response: &str| {
-        method(name, route, request).output_type(proto(response)).codec_path(PROST).build()
+        method(name, route, request).output_type(proto(response)).codec_path(CODEC).build()
     };
     Service::builder()
         .name("Broker")
@@ -31,7 +31,7 @@ fn broker() -> Service {
         .method(
             method("publish_stream", "PublishStream", "PublishRequest")
                 .output_type(proto("PublishConfirm"))
-                .codec_path(PROST)
+                .codec_path(CODEC)
                 .client_streaming()
                 .server_streaming()
                 .build(),

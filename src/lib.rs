@@ -3,9 +3,14 @@
 //! Layers, lowest first: `limits`, `model`, `pattern`, `core`, `ring`, `shard`, `frontend`; who may
 //! import whom is checked by `tests/tidy.rs` and told in `docs/architecture.md`.
 
+pub mod admin;
+pub mod cli;
+pub mod config;
 pub mod core;
+pub mod frontend;
 pub mod limits;
 pub mod model;
 pub mod pattern;
 pub mod proto;
 pub mod ring;
+pub mod shard;

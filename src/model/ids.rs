@@ -1,7 +1,10 @@
 //! Ids as distinct types. Inside they are numbers or shared texts; on the wire they are text.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
+
+use arrayvec::ArrayString;
 
 use crate::limits;
 
@@ -42,6 +45,12 @@ macro_rules! text_id {
             }
 
             pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
                 &self.0
             }
         }
@@ -173,6 +182,19 @@ impl DeliveryId {
     }
 }
 
+/// Longest text of a delivery id: 13 digits, a dot, a 32-bit number.
+const DELIVERY_TEXT: usize = TEXT_LEN + 11;
+
+impl DeliveryId {
+    /// The text form, without an allocation.
+    pub fn text(self) -> ArrayString<DELIVERY_TEXT> {
+        let mut text = ArrayString::new();
+        let written = fmt::Write::write_fmt(&mut text, format_args!("{self}"));
+        debug_assert!(written.is_ok(), "the longest text fits");
+        text
+    }
+}
+
 impl fmt::Display for DeliveryId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.delivery {
@@ -208,7 +230,7 @@ mod tests {
         for number in [0, 1, 31, 32, u64::MAX, 1_766_000_000_000_0000 << 8 | 3] {
             for delivery in [1, 2, 10, u32::MAX] {
                 let id = DeliveryId { message: MessageNumber(number), delivery };
-                assert_eq!(DeliveryId::parse(&id.to_string()), Some(id));
+                assert_eq!(DeliveryId::parse(&id.text()), Some(id));
             }
         }
     }

@@ -35,10 +35,7 @@ pub struct Doorbell {
 impl Doorbell {
     /// A doorbell on which nobody sleeps.
     pub fn new() -> Self {
-        Doorbell {
-            parked: AtomicBool::new(false),
-            waker: Mutex::new(None),
-        }
+        Doorbell { parked: AtomicBool::new(false), waker: Mutex::new(None) }
     }
 
     /// Any thread but the consumer's sleeping one: call it once a batch, after the pushes.
@@ -121,9 +118,7 @@ pub(super) struct ProducerWaiting {
 
 impl ProducerWaiting {
     pub fn new() -> Self {
-        ProducerWaiting {
-            waiting: AtomicBool::new(false),
-        }
+        ProducerWaiting { waiting: AtomicBool::new(false) }
     }
 
     /// The producer, when the ring is full. True: it waits, and its doorbell will ring when there is

@@ -23,11 +23,7 @@ struct Indices {
 impl Indices {
     fn new(slots: usize, pushed: usize) -> Self {
         let (pushed, popped) = (AtomicUsize::new(pushed), AtomicUsize::new(0));
-        Indices {
-            slots,
-            pushed,
-            popped,
-        }
+        Indices { slots, pushed, popped }
     }
 
     fn len(&self) -> usize {
@@ -173,8 +169,7 @@ fn a_flush_beside_a_parked_pump_learns_of_room() {
         let waiting = Arc::new(ProducerWaiting::new());
         let ring = Arc::new(Indices::new(1, 1));
         let consumer = thread::spawn({
-            let (bell, waiting, ring) =
-                (Arc::clone(&bell), Arc::clone(&waiting), Arc::clone(&ring));
+            let (bell, waiting, ring) = (Arc::clone(&bell), Arc::clone(&waiting), Arc::clone(&ring));
             move || {
                 assert!(ring.try_pop());
                 waiting.popped(&bell);
@@ -206,8 +201,7 @@ fn a_full_ring_and_an_empty_one_wake_each_other() {
         let ring = Arc::new(Indices::new(1, 0));
         let consumer = thread::spawn({
             let (waiting, ring) = (Arc::clone(&waiting), Arc::clone(&ring));
-            let (producer_bell, consumer_bell) =
-                (Arc::clone(&producer_bell), Arc::clone(&consumer_bell));
+            let (producer_bell, consumer_bell) = (Arc::clone(&producer_bell), Arc::clone(&consumer_bell));
             move || {
                 pop_all(3, &consumer_bell, &[ring], |_| {
                     waiting.popped(&producer_bell);

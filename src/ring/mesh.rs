@@ -22,11 +22,8 @@ impl<T: Send> Mesh<T> {
     /// A ring of `ring_slots` batches for every ordered pair of different executors.
     pub fn new(executors: usize, ring_slots: usize) -> Self {
         let bells: Vec<_> = (0..executors).map(|_| Arc::new(Doorbell::new())).collect();
-        let mut ports: Vec<_> = bells
-            .iter()
-            .enumerate()
-            .map(|(me, bell)| Port::new(me, Arc::clone(bell)))
-            .collect();
+        let mut ports: Vec<_> =
+            bells.iter().enumerate().map(|(me, bell)| Port::new(me, Arc::clone(bell))).collect();
         for from in 0..executors {
             for to in 0..executors {
                 if from == to {
@@ -149,10 +146,7 @@ impl<T> Port<T> {
             self.keep(batch);
         }
         self.check_in_debug();
-        Drained {
-            items,
-            more: self.has_incoming(),
-        }
+        Drained { items, more: self.has_incoming() }
     }
 
     /// A drain would find something, or a flush would get something out. The recheck of a park.
@@ -162,9 +156,7 @@ impl<T> Port<T> {
 
     /// The counters of every ring that ends here, each with the peer where it starts.
     pub fn incoming_counts(&self) -> impl Iterator<Item = (usize, RingCounts)> {
-        self.incoming
-            .iter()
-            .map(|(from, consumer)| (*from, consumer.counts()))
+        self.incoming.iter().map(|(from, consumer)| (*from, consumer.counts()))
     }
 
     /// Asserts I9 for every ring that starts or ends here; debug builds do so in each flush and drain.
@@ -182,9 +174,7 @@ impl<T> Port<T> {
     }
 
     fn has_incoming(&self) -> bool {
-        self.incoming
-            .iter()
-            .any(|(_, consumer)| !consumer.is_empty())
+        self.incoming.iter().any(|(_, consumer)| !consumer.is_empty())
     }
 
     fn keep(&mut self, batch: Vec<T>) {

@@ -26,11 +26,7 @@ pub(super) fn ring<T>(
         shared: Arc::clone(&shared),
         consumer_bell: Arc::clone(consumer_bell),
     };
-    let consumer = Consumer {
-        slots: receiver,
-        shared,
-        producer_bell: Arc::clone(producer_bell),
-    };
+    let consumer = Consumer { slots: receiver, shared, producer_bell: Arc::clone(producer_bell) };
     (producer, consumer)
 }
 
@@ -73,11 +69,7 @@ impl Shared {
         let pushed = self.pushed.load(Ordering::Acquire);
         let queued = self.queued.load(Ordering::Acquire);
         let popped = self.popped.load(Ordering::Relaxed);
-        RingCounts {
-            pushed,
-            popped,
-            queued,
-        }
+        RingCounts { pushed, popped, queued }
     }
 }
 

@@ -20,11 +20,7 @@ fn drain_all<T>(port: &mut Port<T>) -> Vec<(usize, T)> {
 fn assert_at_rest<T>(ports: &[Port<T>]) {
     for port in ports {
         for (from, counts) in port.incoming_counts() {
-            assert!(
-                counts.holds_at_rest(),
-                "I9, ring {from}→{}: {counts:?}",
-                port.me()
-            );
+            assert!(counts.holds_at_rest(), "I9, ring {from}→{}: {counts:?}", port.me());
         }
     }
 }
@@ -37,10 +33,7 @@ struct WakesThread {
 
 impl WakesThread {
     fn current() -> Arc<Self> {
-        Arc::new(WakesThread {
-            thread: thread::current(),
-            wakes: AtomicUsize::new(0),
-        })
+        Arc::new(WakesThread { thread: thread::current(), wakes: AtomicUsize::new(0) })
     }
 }
 
@@ -54,10 +47,7 @@ impl Wake for WakesThread {
 #[test]
 fn every_port_knows_itself_and_its_peers() {
     let ports = Mesh::<u8>::new(3, 4).into_ports();
-    let peers: Vec<_> = ports
-        .iter()
-        .map(|port| (port.me(), port.peers().collect()))
-        .collect();
+    let peers: Vec<_> = ports.iter().map(|port| (port.me(), port.peers().collect())).collect();
     assert_eq!(peers, [(0, vec![1, 2]), (1, vec![0, 2]), (2, vec![0, 1])]);
 }
 
@@ -65,13 +55,7 @@ fn every_port_knows_itself_and_its_peers() {
 fn a_mesh_of_one_has_no_rings() {
     let mut ports = Mesh::<u8>::new(1, 4).into_ports();
     ports[0].flush();
-    assert_eq!(
-        ports[0].drain(10, |_, _| ()),
-        Drained {
-            items: 0,
-            more: false
-        }
-    );
+    assert_eq!(ports[0].drain(10, |_, _| ()), Drained { items: 0, more: false });
     assert!(!ports[0].has_work());
 }
 
@@ -101,10 +85,7 @@ fn order_is_kept_for_each_pair() {
     for port in &mut ports {
         let items = drain_all(port);
         for peer in port.peers() {
-            let numbers = items
-                .iter()
-                .filter(|(from, _)| *from == peer)
-                .map(|(_, number)| *number);
+            let numbers = items.iter().filter(|(from, _)| *from == peer).map(|(_, number)| *number);
             assert!(numbers.eq(0..60), "from {peer} to {}", port.me());
         }
     }
@@ -128,17 +109,11 @@ fn a_full_ring_keeps_order_and_loses_nothing() {
         port.send(1, number);
         assert_eq!(port.flush(), number < 2);
     }
-    assert!(
-        !port.has_work(),
-        "no outbox can move while the ring is full"
-    );
+    assert!(!port.has_work(), "no outbox can move while the ring is full");
     assert_eq!(drain_all(&mut peer), [(0, 0), (0, 1)]);
     assert!(port.has_work());
     port.flush();
-    assert_eq!(
-        drain_all(&mut peer),
-        (2..10).map(|number| (0, number)).collect::<Vec<_>>()
-    );
+    assert_eq!(drain_all(&mut peer), (2..10).map(|number| (0, number)).collect::<Vec<_>>());
     assert_at_rest(&[port, peer]);
 }
 
@@ -149,10 +124,7 @@ fn room_rings_the_producer_that_waits_and_nobody_else() {
     let wakes = || waker.wakes.load(Ordering::Relaxed);
     port.send(1, 1);
     port.flush();
-    assert!(
-        port.doorbell()
-            .park(&Waker::from(Arc::clone(&waker)), || port.has_work())
-    );
+    assert!(port.doorbell().park(&Waker::from(Arc::clone(&waker)), || port.has_work()));
     drain_all(&mut peer);
     assert_eq!(wakes(), 0, "nobody waited for room");
     for number in 2..4 {
@@ -174,27 +146,9 @@ fn a_drain_takes_whole_batches_up_to_its_limit() {
             port.flush();
         }
     }
-    assert_eq!(
-        peer.drain(0, |_, _| ()),
-        Drained {
-            items: 0,
-            more: true
-        }
-    );
-    assert_eq!(
-        peer.drain(4, |_, _| ()),
-        Drained {
-            items: 6,
-            more: true
-        }
-    );
-    assert_eq!(
-        peer.drain(3, |_, _| ()),
-        Drained {
-            items: 3,
-            more: false
-        }
-    );
+    assert_eq!(peer.drain(0, |_, _| ()), Drained { items: 0, more: true });
+    assert_eq!(peer.drain(4, |_, _| ()), Drained { items: 6, more: true });
+    assert_eq!(peer.drain(3, |_, _| ()), Drained { items: 3, more: false });
 }
 
 #[test]
@@ -272,10 +226,7 @@ fn pump(mut port: Port<u64>, mut turn: impl FnMut(&mut Port<u64>) -> bool) -> Po
             bell.unpark();
         }
     }
-    assert!(
-        waker.wakes.load(Ordering::Relaxed) <= parks,
-        "more wakes than parks"
-    );
+    assert!(waker.wakes.load(Ordering::Relaxed) <= parks, "more wakes than parks");
     port
 }
 

@@ -1,0 +1,201 @@
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::CommandResult;
+use crate::admin::{Described, HealthSwitch, ServerFacts, make_services};
+use crate::config::ServeOptions;
+use crate::core::CoreConfig;
+use crate::frontend::convert::Bounds;
+use crate::frontend::{Frontend, FrontendCounters, net};
+use crate::limits;
+use crate::ring::{Doorbell, Mesh, Port};
+use crate::shard::{Clock, Frame, Layout, Node, NodeConfig, Phase, Shared, runtime};
+
+/// How often the control thread looks whether a drain is done.
+const LOOK: Duration = Duration::from_millis(5);
+/// How long all executors may take to start.
+const START: Duration = Duration::from_secs(10);
+
+/// Runs the broker until it is told to stop.
+pub fn serve(options: ServeOptions) -> CommandResult {
+    options.log.start();
+    let allowed: Vec<_> =
+        core_affinity::get_core_ids().unwrap_or_default().iter().map(|core| core.id).collect();
+    let layout = Layout::new(options.shards, options.frontends, options.cores.as_deref(), &allowed)?;
+    runtime::probe(layout.cores[0])?;
+    // Signals are caught before anybody can connect.
+    let mut signals = Signals::new([SIGTERM, SIGINT])?;
+    let listeners = net::listen(&options.listen)?;
+    let addresses: Vec<SocketAddr> =
+        listeners.iter().map(TcpListener::local_addr).collect::<Result<_, _>>()?;
+    let control = start(&options, &layout, listeners)?;
+    announce(&options, &layout, &addresses);
+    let signal = signals.forever().next();
+    tracing::info!(?signal, "draining; a second signal ends at once");
+    control.stop(&options, &mut signals);
+    Ok(())
+}
+
+/// What the control thread holds of the running broker.
+struct Control {
+    shared: Arc<Shared>,
+    bells: Vec<Arc<Doorbell>>,
+    health: HealthSwitch,
+}
+
+fn start(
+    options: &ServeOptions,
+    layout: &Layout,
+    listeners: Vec<TcpListener>,
+) -> Result<Control, Box<dyn std::error::Error>> {
+    let shared =
+        Arc::new(Shared::new(layout.placement(), layout.shards, layout.frontends, options.drain_timeout));
+    let mesh = Mesh::new(layout.executors(), limits::RING_SLOTS);
+    let bells = mesh.bells();
+    let health = HealthSwitch::new();
+    let facts = Arc::new(ServerFacts {
+        layout: layout.clone(),
+        max_pending_bytes: options.max_pending_bytes,
+        started: Instant::now(),
+        counters: (0..layout.frontends).map(|_| Arc::<FrontendCounters>::default()).collect(),
+    });
+    let blueprint = Blueprint {
+        shared: shared.clone(),
+        clock: Clock::start(),
+        facts,
+        described: Described::new()?,
+        bounds: Bounds {
+            max_message_bytes: options.max_message_bytes as usize,
+            max_pending: options.max_pending,
+        },
+        wall_clock: SystemTime::now().duration_since(UNIX_EPOCH)?,
+    };
+    let mut listeners = Some(listeners);
+    let (started, all_started) = mpsc::channel();
+    for (index, port) in mesh.into_ports().into_iter().enumerate() {
+        let blueprint = blueprint.clone();
+        let health = health.server();
+        // The first executor accepts for all.
+        let listeners = listeners.take().unwrap_or_default();
+        let started = started.clone();
+        let main = move || async move {
+            let node = blueprint.build(port, health);
+            for listener in listeners {
+                runtime::spawn("accept", net::accept(node.clone(), listener));
+            }
+            runtime::spawn_pump(node.pump());
+            let _ = started.send(());
+            std::future::pending().await
+        };
+        runtime::start(index, layout.cores[index], options.spin, main)?;
+    }
+    let deadline = Instant::now() + START;
+    for _ in 0..layout.executors() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        all_started
+            .recv_timeout(left)
+            .map_err(|_| format!("the executors did not start within {START:?}"))?;
+    }
+    Ok(Control { shared, bells, health })
+}
+
+/// What every executor is built from.
+#[derive(Clone)]
+struct Blueprint {
+    shared: Arc<Shared>,
+    clock: Clock,
+    facts: Arc<ServerFacts>,
+    described: Described,
+    bounds: Bounds,
+    wall_clock: Duration,
+}
+
+impl Blueprint {
+    /// On the executor's own thread.
+    fn build(
+        self,
+        port: Port<Frame>,
+        health: tonic_health::pb::health_server::HealthServer<tonic_health::server::HealthService>,
+    ) -> std::rc::Rc<Node> {
+        let me = port.me();
+        let layout = &self.facts.layout;
+        let outstanding = layout.frontends as u64;
+        let core = (me < layout.shards).then_some(CoreConfig {
+            epoch: self.wall_clock.as_micros() as u64,
+            max_pending_bytes: self.facts.max_pending_bytes,
+            near_full_messages: outstanding * limits::OUTSTANDING_PUBLISHES,
+            near_full_bytes: outstanding * limits::OUTSTANDING_PUBLISH_BYTES,
+        });
+        let node = Node::new(NodeConfig { port, core, shared: self.shared, clock: self.clock });
+        if let Some(counters) = self.facts.counters.get(me) {
+            // In units of 100 ns: see NumberSource.
+            let started = (self.wall_clock.as_nanos() / 100) as u64;
+            let services = make_services(self.facts.clone(), health, self.described);
+            Frontend::new(node.clone(), self.bounds, counters.clone(), started, services);
+        }
+        node
+    }
+}
+
+impl Control {
+    /// Drains, closes, and returns when the process may end.
+    fn stop(&self, options: &ServeOptions, signals: &mut Signals) {
+        self.health.not_serving();
+        self.enter(Phase::Draining);
+        if self.wait(options.drain_timeout, signals, |shared| shared.is_drained()) {
+            return;
+        }
+        self.enter(Phase::Closing);
+        self.wait(limits::GOODBYE, signals, |shared| shared.all_connections() == 0);
+        let open = self.shared.all_connections();
+        tracing::info!(connections_cut = open, "stopped");
+    }
+
+    fn enter(&self, phase: Phase) {
+        self.shared.set_phase(phase);
+        for bell in &self.bells {
+            bell.ring();
+        }
+    }
+
+    /// Until `done` or so long. Tells whether a second signal came.
+    fn wait(&self, span: Duration, signals: &mut Signals, done: impl Fn(&Shared) -> bool) -> bool {
+        let deadline = Instant::now() + span;
+        while Instant::now() < deadline && !done(&self.shared) {
+            if signals.pending().next().is_some() {
+                return true;
+            }
+            std::thread::sleep(LOOK);
+        }
+        false
+    }
+}
+
+/// Says on standard output where and how the broker runs, and what to do next.
+fn announce(options: &ServeOptions, layout: &Layout, addresses: &[SocketAddr]) {
+    let mut text = format!("tinybroker {} is serving\n", env!("CARGO_PKG_VERSION"));
+    for address in addresses {
+        text += &format!("listening on {address}\n");
+    }
+    let Layout { shards, frontends, cores } = layout;
+    text += &format!(
+        "cores {cores:?}, {shards} shards, {frontends} frontends\n\
+         limits: message {} bytes, waiting in one subscription {} messages or {} bytes\n",
+        options.max_message_bytes, options.max_pending, options.max_pending_bytes
+    );
+    if let Some(address) = addresses.first() {
+        text += &format!(
+            "try it, each line in a terminal of its own:\n  \
+             tinybroker sub 'jobs.*' --group workers --broker {address}\n  \
+             tinybroker pub jobs.hello 'my first job' --broker {address}\n"
+        );
+    }
+    // Nobody may be reading; the broker serves all the same.
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}

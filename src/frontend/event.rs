@@ -1,0 +1,146 @@
+//! Events as they go out on a Subscribe stream, and the codecs of the Broker service.
+
+use std::marker::PhantomData;
+
+use bytes::BufMut;
+use prost::Message as _;
+use prost::encoding::{encode_varint, encoded_len_varint};
+use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::{Code, Status};
+
+use crate::core::Delivery;
+use crate::model::DeliveryId;
+use crate::proto::SubscribeEvent;
+
+/// One event. A message is encoded in two parts: what differs by delivery here, and the body, which
+/// all receivers share.
+#[derive(Debug)]
+pub enum WireEvent {
+    Message(Delivery),
+    /// What is seldom: encoded as the contract has it.
+    Other(SubscribeEvent),
+}
+
+// Field numbers and wire types of the contract; tests/semantics decodes what is written here.
+const EVENT_MESSAGE: u8 = 2 << 3 | 2;
+const MESSAGE_SYSTEM_ID: u8 = 1 << 3 | 2;
+const MESSAGE_DELIVERY_ATTEMPT: u8 = 7 << 3;
+const MESSAGE_EPOCH: u8 = 8 << 3;
+
+impl WireEvent {
+    fn encode(&self, out: &mut impl BufMut) -> Result<(), Status> {
+        match self {
+            WireEvent::Message(delivery) => encode_delivery(delivery, out),
+            WireEvent::Other(event) => {
+                event.encode(out).map_err(|error| Status::internal(error.to_string()))?
+            }
+        }
+        Ok(())
+    }
+}
+
+fn encode_delivery(delivery: &Delivery, out: &mut impl BufMut) {
+    let id = DeliveryId { message: delivery.message.number, delivery: delivery.delivery };
+    let text = id.text();
+    let body = &delivery.message.body;
+    let mut head = 2 + text.len() + 1 + encoded_len_varint(delivery.attempt.into());
+    if delivery.epoch != 0 {
+        head += 1 + encoded_len_varint(delivery.epoch);
+    }
+    out.put_u8(EVENT_MESSAGE);
+    encode_varint((head + body.len()) as u64, out);
+    out.put_u8(MESSAGE_SYSTEM_ID);
+    out.put_u8(text.len() as u8);
+    out.put_slice(text.as_bytes());
+    out.put_u8(MESSAGE_DELIVERY_ATTEMPT);
+    encode_varint(delivery.attempt.into(), out);
+    if delivery.epoch != 0 {
+        out.put_u8(MESSAGE_EPOCH);
+        encode_varint(delivery.epoch, out);
+    }
+    out.put_slice(body);
+}
+
+/// Requests as the contract has them, responses too.
+pub struct ProtoCodec<T, U>(PhantomData<(T, U)>);
+
+/// Commands as the contract has them; events as [`WireEvent`]s.
+#[derive(Default)]
+pub struct EventCodec;
+
+impl<T, U> Default for ProtoCodec<T, U> {
+    fn default() -> Self {
+        ProtoCodec(PhantomData)
+    }
+}
+
+impl<T, U> Codec for ProtoCodec<T, U>
+where
+    T: prost::Message + Send + 'static,
+    U: prost::Message + Default + Send + 'static,
+{
+    type Encode = T;
+    type Decode = U;
+    type Encoder = ProtoEncoder<T>;
+    type Decoder = ProtoDecoder<U>;
+
+    fn encoder(&mut self) -> Self::Encoder {
+        ProtoEncoder(PhantomData)
+    }
+
+    fn decoder(&mut self) -> Self::Decoder {
+        ProtoDecoder(PhantomData)
+    }
+}
+
+impl Codec for EventCodec {
+    type Encode = WireEvent;
+    type Decode = crate::proto::SubscribeCommand;
+    type Encoder = EventEncoder;
+    type Decoder = ProtoDecoder<crate::proto::SubscribeCommand>;
+
+    fn encoder(&mut self) -> Self::Encoder {
+        EventEncoder
+    }
+
+    fn decoder(&mut self) -> Self::Decoder {
+        ProtoDecoder(PhantomData)
+    }
+}
+
+pub struct ProtoEncoder<T>(PhantomData<T>);
+
+impl<T: prost::Message> Encoder for ProtoEncoder<T> {
+    type Item = T;
+    type Error = Status;
+
+    fn encode(&mut self, item: T, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        item.encode(out).map_err(|error| Status::internal(error.to_string()))
+    }
+}
+
+pub struct EventEncoder;
+
+impl Encoder for EventEncoder {
+    type Item = WireEvent;
+    type Error = Status;
+
+    fn encode(&mut self, event: WireEvent, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        event.encode(out)
+    }
+}
+
+/// Unreadable protobuf is the caller's mistake, and said so.
+pub struct ProtoDecoder<U>(PhantomData<U>);
+
+impl<U: prost::Message + Default> Decoder for ProtoDecoder<U> {
+    type Item = U;
+    type Error = Status;
+
+    fn decode(&mut self, buf: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
+        let unreadable = |error: prost::DecodeError| {
+            Status::new(Code::InvalidArgument, format!("the request is no readable protobuf: {error}"))
+        };
+        U::decode(buf).map(Some).map_err(unreadable)
+    }
+}

@@ -1,0 +1,42 @@
+use crate::core::{EndReason, OpenRefusal, PublishRefusal};
+use crate::limits;
+
+/// Why a call fails. `status` says what each becomes on the wire.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    #[error("{field} {reason}")]
+    Invalid { field: &'static str, reason: String },
+    #[error("{what} is {bytes} bytes; limit {limit}")]
+    TooLarge { what: &'static str, bytes: usize, limit: usize },
+    #[error(transparent)]
+    Publish(#[from] PublishRefusal),
+    #[error(transparent)]
+    Open(#[from] OpenRefusal),
+    #[error(transparent)]
+    End(#[from] EndReason),
+    #[error("no subscription has this subscription_id; it may have ended")]
+    NoSubscription,
+    #[error("nothing named is in flight: it was settled already, taken back, or never delivered")]
+    NotInFlight,
+    #[error("this connection has {limit} subscriptions, the limit; open another connection")]
+    TooManySubscriptions { limit: usize },
+    #[error("the stream sent no open within {} s", limits::OPEN_TIMEOUT.as_secs())]
+    OpenTimeout,
+    #[error("the call's deadline has passed")]
+    Deadline,
+    #[error("the broker is shutting down; connect again")]
+    ShuttingDown,
+    #[error("{what} is not served by this version")]
+    NotServed { what: &'static str },
+    #[error("the call failed inside the broker; this is a bug, please report it")]
+    Internal,
+    /// What the transport made of an unreadable request: its own code and words.
+    #[error("{text}")]
+    Transport { code: i32, text: String },
+}
+
+impl Failure {
+    pub fn invalid(field: &'static str, reason: impl ToString) -> Self {
+        Failure::Invalid { field, reason: reason.to_string() }
+    }
+}

@@ -1,0 +1,233 @@
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::task::Waker;
+
+use ahash::AHashMap;
+use futures_channel::oneshot;
+use slab::Slab;
+
+use super::connection::MakeServices;
+use super::convert::{self, Bounds};
+use super::counters::{FrontendCounter, FrontendCounters};
+use super::credits::Credits;
+use super::rpc::publish::Publishing;
+use super::session::Session;
+use super::{Failure, WireEvent};
+use crate::core::{Answer, Input, MemberEvent};
+use crate::limits;
+use crate::model::{MemberId, MessageNumber, NumberSource, SubscriptionId, Ticket};
+use crate::shard::runtime::{self, Accepted};
+use crate::shard::{Node, Phase, Receiver};
+
+/// Ids whose shard a frontend remembers.
+const KNOWN_SUBSCRIPTIONS: usize = 65_536;
+
+/// The frontend of one executor: its open streams and the answers it waits for. Lives on its thread.
+pub struct Frontend {
+    me: Weak<Frontend>,
+    pub node: Rc<Node>,
+    pub bounds: Bounds,
+    pub counters: Arc<FrontendCounters>,
+    pub(super) make_services: MakeServices,
+    pub(super) credits: Credits,
+    numbers: RefCell<NumberSource>,
+    sessions: RefCell<AHashMap<u64, Rc<Session>>>,
+    next_session: Cell<u64>,
+    pending: RefCell<AHashMap<u64, Pending>>,
+    next_ticket: Cell<u64>,
+    /// Where the subscriptions of unary acks live, as last seen.
+    known: RefCell<AHashMap<SubscriptionId, usize>>,
+    phase: Cell<Phase>,
+    /// The tasks of open connections, to be woken when the phase changes.
+    connections: RefCell<Slab<Option<Waker>>>,
+}
+
+/// Who waits for an answer.
+enum Pending {
+    Publish(Publishing),
+    Question(oneshot::Sender<Answer>),
+}
+
+impl Frontend {
+    /// `started` seeds the message numbers: see [`NumberSource`].
+    pub fn new(
+        node: Rc<Node>,
+        bounds: Bounds,
+        counters: Arc<FrontendCounters>,
+        started: u64,
+        make_services: MakeServices,
+    ) -> Rc<Self> {
+        let frontend = Rc::new_cyclic(|me| Frontend {
+            me: me.clone(),
+            numbers: RefCell::new(NumberSource::new(node.me(), started)),
+            node: node.clone(),
+            bounds,
+            counters,
+            make_services,
+            credits: Credits::new(limits::OUTSTANDING_PUBLISHES, limits::OUTSTANDING_PUBLISH_BYTES),
+            sessions: RefCell::default(),
+            next_session: Cell::new(1),
+            pending: RefCell::default(),
+            next_ticket: Cell::new(1),
+            known: RefCell::default(),
+            phase: Cell::new(Phase::Serving),
+            connections: RefCell::default(),
+        });
+        node.set_receiver(frontend.clone());
+        frontend
+    }
+
+    pub fn next_number(&self) -> MessageNumber {
+        self.numbers.borrow_mut().take()
+    }
+
+    pub fn phase(&self) -> Phase {
+        self.phase.get()
+    }
+
+    /// New work is taken only while the broker serves.
+    pub fn admit(&self) -> Result<(), Failure> {
+        match self.phase() {
+            Phase::Serving => Ok(()),
+            _ => Err(Failure::ShuttingDown),
+        }
+    }
+
+    /// A new stream, known by its member id until [`Frontend::forget_session`].
+    pub(super) fn new_session(&self) -> Rc<Session> {
+        let number = self.next_session.replace(self.next_session.get() + 1);
+        let session = Session::new(MemberId { frontend: self.node.me() as u16, number });
+        self.sessions.borrow_mut().insert(number, session.clone());
+        session
+    }
+
+    pub(super) fn forget_session(&self, member: MemberId) {
+        self.sessions.borrow_mut().remove(&member.number);
+    }
+
+    /// Asks a shard and waits for its answer.
+    pub async fn ask(&self, shard: usize, question: impl FnOnce(Ticket) -> Input) -> Result<Answer, Failure> {
+        let (sender, receiver) = oneshot::channel();
+        let ticket = self.add_pending(Pending::Question(sender));
+        self.node.submit(shard, question(ticket));
+        receiver.await.map_err(|_| Failure::Internal)
+    }
+
+    /// Starts a publish; it goes to its end also where nobody waits for it any more.
+    pub(super) fn start_publish(&self, publishing: Publishing) {
+        let ticket = self.add_pending(Pending::Publish(publishing));
+        let inputs = match self.pending.borrow().get(&ticket.number) {
+            Some(Pending::Publish(publishing)) => publishing.first_pass(ticket),
+            _ => return,
+        };
+        for (shard, input) in inputs {
+            self.node.submit(shard, input);
+        }
+    }
+
+    fn add_pending(&self, pending: Pending) -> Ticket {
+        let number = self.next_ticket.replace(self.next_ticket.get() + 1);
+        self.pending.borrow_mut().insert(number, pending);
+        Ticket { frontend: self.node.me() as u16, number }
+    }
+
+    /// Where the subscription with this id lives, as this frontend last saw it or as all know.
+    pub(super) fn shard_of(&self, id: &SubscriptionId) -> Option<usize> {
+        if let Some(&shard) = self.known.borrow().get(id) {
+            return Some(shard);
+        }
+        let shard = self.node.shared.directory.shard_of(id)?;
+        let mut known = self.known.borrow_mut();
+        if known.len() >= KNOWN_SUBSCRIPTIONS {
+            known.clear();
+        }
+        known.insert(id.clone(), shard);
+        Some(shard)
+    }
+
+    /// What was remembered of this id is wrong. Tells whether all know better.
+    pub(super) fn forget_shard_of(&self, id: &SubscriptionId) -> bool {
+        let old = self.known.borrow_mut().remove(id);
+        let new = self.node.shared.directory.shard_of(id);
+        new.is_some() && new != old
+    }
+
+    /// A connection registers its task, to be woken when the phase changes.
+    pub(super) fn add_connection(&self) -> usize {
+        self.connections.borrow_mut().insert(None)
+    }
+
+    pub(super) fn set_connection_waker(&self, key: usize, waker: &Waker) {
+        if let Some(slot) = self.connections.borrow_mut().get_mut(key)
+            && slot.as_ref().is_none_or(|old| !old.will_wake(waker))
+        {
+            *slot = Some(waker.clone());
+        }
+    }
+
+    pub(super) fn remove_connection(&self, key: usize) {
+        self.connections.borrow_mut().remove(key);
+    }
+}
+
+impl Receiver for Frontend {
+    fn member_event(&self, member: MemberId, event: MemberEvent) {
+        let Some(session) = self.sessions.borrow().get(&member.number).cloned() else { return };
+        match event {
+            MemberEvent::Attached => session.attached(),
+            MemberEvent::Refused(refusal) => session.ended_by_shard(refusal.into()),
+            MemberEvent::End(reason) => session.ended_by_shard(reason.into()),
+            MemberEvent::Started(id) => session.push(convert::started(&id)),
+            MemberEvent::Role(role) => session.push(convert::role(role)),
+            MemberEvent::Deliver(delivery) => session.push(WireEvent::Message(delivery)),
+            MemberEvent::Lagged(dropped) => session.push(convert::lagged(dropped)),
+            MemberEvent::Draining(grace) => session.push(convert::draining(grace)),
+        }
+    }
+
+    fn answer(&self, from: usize, ticket: Ticket, answer: Answer) -> Vec<(usize, Input)> {
+        let mut pending = self.pending.borrow_mut();
+        match pending.get_mut(&ticket.number) {
+            Some(Pending::Publish(publishing)) => {
+                let next = publishing.advance(ticket, from, answer);
+                if publishing.is_done() {
+                    let done = pending.remove(&ticket.number);
+                    drop(pending);
+                    if let Some(Pending::Publish(publishing)) = done {
+                        self.credits.give_back(publishing.message.cost());
+                        publishing.finish(&self.counters);
+                    }
+                }
+                next
+            }
+            Some(Pending::Question(_)) => {
+                if let Some(Pending::Question(sender)) = pending.remove(&ticket.number) {
+                    // Whoever asked may have gone; then nobody wants the answer.
+                    let _ = sender.send(answer);
+                }
+                Vec::new()
+            }
+            None => Vec::new(),
+        }
+    }
+
+    fn phase(&self, phase: Phase) {
+        self.phase.set(phase);
+        if phase == Phase::Closing {
+            for session in self.sessions.borrow().values() {
+                session.end(Failure::ShuttingDown);
+            }
+        }
+        for waker in self.connections.borrow().iter().filter_map(|(_, waker)| waker.as_ref()) {
+            waker.wake_by_ref();
+        }
+    }
+
+    fn connection(&self, accepted: Accepted) {
+        if let Some(frontend) = self.me.upgrade() {
+            self.counters.count(FrontendCounter::Connections);
+            runtime::spawn("connection", super::connection::serve(frontend, accepted));
+        }
+    }
+}

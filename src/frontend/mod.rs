@@ -1,0 +1,33 @@
+//! The side of an executor that speaks to clients.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `net` | sockets: listen, accept, options, reading in turns; knows glommio |
+//! | `connection` | one HTTP/2 connection with all its calls in one task |
+//! | `call` | around each call: deadline, panic, what is no gRPC |
+//! | `service` | the generated server's trait: tonic's types in and out, nothing else |
+//! | `rpc/` | one file an rpc, on our own types |
+//! | `session` | one Subscribe stream |
+//! | `hub` | what a frontend keeps: sessions, answers waited for |
+//! | `convert` | between contract and model; `event` the hot half of it, encoded by hand |
+//! | `failure`, `status` | why a call fails; what that is on the wire |
+
+mod call;
+mod connection;
+pub mod convert;
+mod counters;
+mod credits;
+mod event;
+mod failure;
+mod hub;
+pub mod net;
+mod rpc;
+pub mod service;
+mod session;
+mod status;
+
+pub use connection::{MakeServices, Services};
+pub use counters::{FrontendCounter, FrontendCounters};
+pub use event::{EventCodec, ProtoCodec, WireEvent};
+pub use failure::Failure;
+pub use hub::Frontend;

@@ -1,0 +1,194 @@
+//! Sockets: listening, accepting, their options, and reading in turns. Knows glommio.
+
+use std::cell::Cell;
+use std::io;
+use std::net::{SocketAddr, TcpListener as StdListener, ToSocketAddrs};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use futures_util::io::{AsyncRead, AsyncWrite};
+use glommio::net::{TcpListener, TcpStream};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+
+use crate::limits;
+use crate::shard::Node;
+use crate::shard::runtime::{self, Accepted};
+
+/// Why the process cannot listen.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    #[error(
+        "--listen {address}: no such address ({reason}); give HOST:PORT, for example 127.0.0.1:50051 or [::]:50051"
+    )]
+    NoSuchAddress { address: String, reason: io::Error },
+    #[error("--listen {address}: {socket} is in use; is another broker running?")]
+    InUse { address: String, socket: SocketAddr },
+    #[error("--listen {address}: cannot listen on {socket} ({reason})")]
+    Refused { address: String, socket: SocketAddr, reason: io::Error },
+}
+
+/// Listens on every address that each of `addresses` resolves to.
+///
+/// Of a name's addresses those of a family that this host has not are passed over, as long as one
+/// is left. SO_REUSEPORT is not set: a second broker on the same port must fail.
+pub fn listen(addresses: &[String]) -> Result<Vec<StdListener>, ListenError> {
+    let mut listeners = Vec::new();
+    for address in addresses {
+        let no_such = |reason| ListenError::NoSuchAddress { address: address.clone(), reason };
+        let mut sockets: Vec<_> = address.to_socket_addrs().map_err(no_such)?.collect();
+        sockets.sort_by_key(|socket| socket.is_ipv6());
+        sockets.dedup();
+        let before = listeners.len();
+        let mut refused = None;
+        for socket in sockets {
+            match bind(socket, listeners[before..].first()) {
+                Ok(listener) => listeners.push(listener),
+                Err(reason) if reason.kind() == io::ErrorKind::AddrInUse => {
+                    return Err(ListenError::InUse { address: address.clone(), socket });
+                }
+                Err(reason) if is_missing_family(&reason) => refused = Some((socket, reason)),
+                Err(reason) => {
+                    return Err(ListenError::Refused { address: address.clone(), socket, reason });
+                }
+            }
+        }
+        if listeners.len() == before {
+            return Err(match refused {
+                Some((socket, reason)) => ListenError::Refused { address: address.clone(), socket, reason },
+                None => no_such(io::Error::other("it resolves to nothing")),
+            });
+        }
+    }
+    Ok(listeners)
+}
+
+fn is_missing_family(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EADDRNOTAVAIL | libc::EAFNOSUPPORT))
+}
+
+/// Port 0 of a name's second address means the port that its first one got.
+fn bind(mut address: SocketAddr, sibling: Option<&StdListener>) -> io::Result<StdListener> {
+    if let (0, Some(sibling)) = (address.port(), sibling) {
+        address.set_port(sibling.local_addr()?.port());
+    }
+    let domain = if address.is_ipv6() { Domain::IPV6 } else { Domain::IPV4 };
+    let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
+    // After a restart the old connections may still be closing.
+    socket.set_reuse_address(true)?;
+    if address.is_ipv6() {
+        // [::] and 0.0.0.0 are two addresses, each listened on only when asked for.
+        socket.set_only_v6(true)?;
+    }
+    socket.bind(&address.into())?;
+    socket.listen(limits::LISTEN_BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// Accepts as long as the process lives, and deals connections out to the idlest frontends.
+pub async fn accept(node: Rc<Node>, listener: StdListener) {
+    // SAFETY: the descriptor is a listening socket and is given away here.
+    let listener = unsafe { TcpListener::from_raw_fd(listener.into_raw_fd()) };
+    let mut complained = false;
+    loop {
+        match listener.shared_accept().await {
+            Ok(accepted) => {
+                complained = false;
+                let frontend = node.shared.idlest_frontend();
+                node.shared.connections(frontend).fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                node.hand_over(frontend, accepted);
+            }
+            Err(error) => {
+                // Mostly: no file descriptor is left. Some will come back.
+                if !std::mem::replace(&mut complained, true) {
+                    tracing::warn!(%error, "cannot accept connections; trying on");
+                }
+                runtime::sleep(limits::ACCEPT_RETRY).await;
+            }
+        }
+    }
+}
+
+/// A connection's socket, as HTTP/2 reads and writes it.
+pub struct Io {
+    stream: TcpStream,
+    turn: Rc<Turn>,
+}
+
+/// What a connection has read, in all and in this turn of its task.
+///
+/// The cap of a turn is its fairness to other connections; and HTTP/2 counts small frames that were
+/// read and not yet consumed against a budget, so what was read must be consumed in between.
+#[derive(Debug, Default)]
+pub struct Turn {
+    total: Cell<u64>,
+    now: Cell<usize>,
+}
+
+impl Turn {
+    /// The connection's task has its turn anew.
+    pub fn begin(&self) {
+        self.now.set(0);
+    }
+
+    pub fn total(&self) -> u64 {
+        self.total.get()
+    }
+}
+
+impl Io {
+    /// Takes a connection onto this executor.
+    pub fn new(accepted: Accepted, turn: Rc<Turn>) -> io::Result<Self> {
+        let stream = accepted.bind_to_executor();
+        // SAFETY: the descriptor outlives the borrow, which ends in this function.
+        let fd = unsafe { BorrowedFd::borrow_raw(stream.as_raw_fd()) };
+        let socket = SockRef::from(&fd);
+        socket.set_tcp_nodelay(true)?;
+        socket.set_tcp_user_timeout(Some(limits::TCP_USER_TIMEOUT))?;
+        Ok(Io { stream, turn })
+    }
+
+    pub fn peer(&self) -> Option<SocketAddr> {
+        self.stream.peer_addr().ok()
+    }
+}
+
+impl hyper::rt::Read for Io {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        mut buf: hyper::rt::ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let left = limits::READ_TURN_BYTES.saturating_sub(self.turn.now.get());
+        if left == 0 {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        // SAFETY: the bytes are only written to, by recv(2), and exactly those are declared filled.
+        let count = unsafe {
+            let room = buf.as_mut();
+            let room = std::slice::from_raw_parts_mut(room.as_mut_ptr().cast::<u8>(), room.len().min(left));
+            let count = ready!(Pin::new(&mut self.stream).poll_read(cx, room))?;
+            buf.advance(count);
+            count
+        };
+        self.turn.now.set(self.turn.now.get() + count);
+        self.turn.total.set(self.turn.total.get() + count as u64);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl hyper::rt::Write for Io {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_close(cx)
+    }
+}

@@ -1,0 +1,167 @@
+use std::rc::Rc;
+
+use futures_util::future::{Either, LocalBoxFuture, select};
+use futures_util::{FutureExt, Stream, StreamExt, pin_mut};
+
+use crate::core::Input;
+use crate::frontend::Failure;
+use crate::frontend::convert::{Command, OpenRequest};
+use crate::frontend::counters::FrontendCounter;
+use crate::frontend::hub::Frontend;
+use crate::frontend::session::{Events, Session};
+use crate::limits;
+use crate::model::SubscriptionId;
+use crate::shard::{Claim, IdTaken, Owner, runtime};
+
+/// Begins a stream: its events, and the driver that reads its commands, to be run to its end.
+///
+/// `seat` is held as long as the stream counts against its connection's limit.
+pub fn subscribe(
+    frontend: &Rc<Frontend>,
+    commands: impl Stream<Item = Result<Command, Failure>> + 'static,
+    seat: impl Sized + 'static,
+) -> Result<(Events, LocalBoxFuture<'static, ()>), Failure> {
+    frontend.admit()?;
+    frontend.counters.count(FrontendCounter::Streams);
+    let session = frontend.new_session();
+    let events = Events::new(frontend.clone(), session.clone());
+    let driver = Driver { frontend: frontend.clone(), session };
+    let task = async move {
+        driver.run(commands).await;
+        drop(seat);
+    };
+    Ok((events, task.boxed_local()))
+}
+
+/// Reads the commands of one stream and sees to it that its end is noticed.
+///
+/// ```text
+///   waiting ──open──▶ open ──ack, resign──▶ open
+///      │                │
+///      └────────────────┴──response side gone──▶ read what came before ──▶ left
+/// ```
+/// The end of the command stream alone ends nothing.
+struct Driver {
+    frontend: Rc<Frontend>,
+    session: Rc<Session>,
+}
+
+impl Driver {
+    async fn run(&self, commands: impl Stream<Item = Result<Command, Failure>>) {
+        pin_mut!(commands);
+        self.serve(commands.as_mut()).await;
+        self.session.gone().await;
+        // What the client said before its goodbye is done before it.
+        while let Some(Some(Ok(command))) = commands.next().now_or_never() {
+            self.carry_out(command);
+        }
+        self.session.leave(&self.frontend);
+        self.frontend.forget_session(self.session.member);
+    }
+
+    /// Until the command stream or the response side ends.
+    async fn serve(&self, mut commands: impl Stream<Item = Result<Command, Failure>> + Unpin) {
+        let first = select(commands.next(), runtime::sleep(limits::OPEN_TIMEOUT));
+        let mut next = match self.unless_gone(first).await {
+            None => return,
+            Some(Either::Right(_)) => return self.session.end(Failure::OpenTimeout),
+            Some(Either::Left((first, _))) => first,
+        };
+        loop {
+            match next {
+                Some(Ok(command)) => self.carry_out(command),
+                Some(Err(failure)) => return self.end(failure),
+                None if self.session.shard().is_none() && !self.session.has_ended() => {
+                    return self.end(Failure::invalid("open", "is missing: the stream ended before it"));
+                }
+                None => return,
+            }
+            next = match self.unless_gone(commands.next()).await {
+                None => return,
+                Some(next) => next,
+            };
+        }
+    }
+
+    async fn unless_gone<T>(&self, other: impl Future<Output = T> + Unpin) -> Option<T> {
+        let gone = self.session.gone();
+        pin_mut!(gone);
+        match select(other, gone).await {
+            Either::Left((output, _)) => Some(output),
+            Either::Right(_) => None,
+        }
+    }
+
+    fn carry_out(&self, command: Command) {
+        let member = self.session.member;
+        match (command, self.session.shard()) {
+            // What comes after the end of the membership meets nobody.
+            _ if self.session.has_ended() => {}
+            (Command::Unknown, None) => self.end(Failure::invalid("open", "must be the first command")),
+            (Command::Unknown, Some(_)) => self.frontend.counters.count(FrontendCounter::CommandsIgnored),
+            (Command::Open(open), None) => {
+                if let Err(failure) = self.open(*open) {
+                    self.end(failure);
+                }
+            }
+            (Command::Open(_), Some(_)) => {
+                self.end(Failure::invalid("open", "came a second time; one stream is one subscription"));
+            }
+            (Command::Ack { .. } | Command::Resign, None) => {
+                self.end(Failure::invalid("open", "must be the first command"));
+            }
+            (Command::Ack { subscription_id, target }, Some(shard)) => {
+                self.frontend.node.submit(shard, Input::Ack { member, subscription_id, target });
+            }
+            (Command::Resign, Some(shard)) => self.frontend.node.submit(shard, Input::Resign { member }),
+        }
+    }
+
+    fn open(&self, open: OpenRequest) -> Result<(), Failure> {
+        self.frontend.admit()?;
+        let (id, claim, shard) = self.claim_id(&open)?;
+        self.session.opening(shard, claim);
+        let spec = Box::new(open.into_spec(id));
+        self.frontend.node.submit(shard, Input::Open { member: self.session.member, spec });
+        Ok(())
+    }
+
+    /// Keeps the id that a new subscription would get, so that no other shard gives it away.
+    fn claim_id(&self, open: &OpenRequest) -> Result<(SubscriptionId, Claim, usize), Failure> {
+        let shared = &self.frontend.node.shared;
+        let owner = open.group.clone().map_or(Owner::Multi, Owner::Group);
+        let shard_for = |id: &SubscriptionId| match &open.group {
+            Some(group) => shared.placement.of_group(group),
+            None => shared.placement.of_multi(id),
+        };
+        if let Some(id) = &open.subscription_id {
+            let shard = shard_for(id);
+            let claim = shared.directory.claim(id, &owner, shard).map_err(id_in_use)?;
+            return Ok((id.clone(), claim, shard));
+        }
+        loop {
+            // A client may have guessed one of these; the next is another.
+            let id = SubscriptionId::from_number(self.frontend.next_number());
+            let shard = shard_for(&id);
+            if shared.directory.shard_of(&id).is_none()
+                && let Ok(claim) = shared.directory.claim(&id, &owner, shard)
+            {
+                return Ok((id, claim, shard));
+            }
+        }
+    }
+
+    /// Ends the stream with an error of this side's.
+    fn end(&self, failure: Failure) {
+        self.session.leave(&self.frontend);
+        self.session.end(failure);
+    }
+}
+
+fn id_in_use(taken: IdTaken) -> Failure {
+    let owner = match taken.owner {
+        Owner::Group(_) => "consumer group",
+        Owner::Multi => "MULTI stream",
+    };
+    Failure::Open(crate::core::OpenRefusal::IdInUse { owner })
+}

@@ -1,0 +1,190 @@
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use futures_util::Stream;
+
+use super::hub::Frontend;
+use super::{Failure, WireEvent};
+use crate::core::Input;
+use crate::limits;
+use crate::model::MemberId;
+use crate::shard::Claim;
+
+/// One Subscribe stream: what its shard has sent and its connection has not taken yet.
+///
+/// Two tasks meet here, both on the executor of the connection: the driver reads commands, the
+/// response side takes events. The response side decides about life and death: its end is leaving.
+pub struct Session {
+    pub member: MemberId,
+    /// Where the subscription lives, from `open` until either side ends the membership.
+    shard: Cell<Option<usize>>,
+    events: RefCell<VecDeque<WireEvent>>,
+    ended: RefCell<Option<Failure>>,
+    has_ended: Cell<bool>,
+    /// The response side is gone.
+    gone: Cell<bool>,
+    reader: RefCell<Option<Waker>>,
+    driver: RefCell<Option<Waker>>,
+    /// Keeps the subscription id while the open is under way.
+    claim: RefCell<Option<Claim>>,
+    /// Taken by the connection and not yet told to the shard.
+    taken_messages: Cell<u32>,
+    taken_bytes: Cell<u64>,
+}
+
+impl Session {
+    pub fn new(member: MemberId) -> Rc<Self> {
+        Rc::new(Session {
+            member,
+            shard: Cell::new(None),
+            events: RefCell::default(),
+            ended: RefCell::default(),
+            has_ended: Cell::new(false),
+            gone: Cell::new(false),
+            reader: RefCell::default(),
+            driver: RefCell::default(),
+            claim: RefCell::default(),
+            taken_messages: Cell::new(0),
+            taken_bytes: Cell::new(0),
+        })
+    }
+
+    /// The open is on its way to this shard.
+    pub fn opening(&self, shard: usize, claim: Claim) {
+        self.shard.set(Some(shard));
+        *self.claim.borrow_mut() = Some(claim);
+    }
+
+    pub fn attached(&self) {
+        self.claim.borrow_mut().take();
+    }
+
+    /// The shard of the membership, as long as it lasts.
+    pub fn shard(&self) -> Option<usize> {
+        self.shard.get()
+    }
+
+    pub fn push(&self, event: WireEvent) {
+        self.events.borrow_mut().push_back(event);
+        wake(&self.reader);
+    }
+
+    /// The shard has ended the membership already.
+    pub fn ended_by_shard(&self, failure: Failure) {
+        self.shard.set(None);
+        self.claim.borrow_mut().take();
+        self.end(failure);
+    }
+
+    /// Ends the response side, after the events that are queued.
+    pub fn end(&self, failure: Failure) {
+        if !self.has_ended.replace(true) {
+            *self.ended.borrow_mut() = Some(failure);
+        }
+        wake(&self.reader);
+        wake(&self.driver);
+    }
+
+    /// The broker has ended the stream.
+    pub fn has_ended(&self) -> bool {
+        self.has_ended.get()
+    }
+
+    /// Until the response side is gone.
+    pub async fn gone(&self) {
+        poll_fn(|cx| {
+            if self.gone.get() {
+                return Poll::Ready(());
+            }
+            remember(&self.driver, cx);
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Ends the membership, if it still lasts.
+    pub fn leave(&self, frontend: &Frontend) {
+        if let Some(shard) = self.shard.take() {
+            frontend.node.submit(shard, Input::Leave { member: self.member });
+        }
+    }
+
+    fn poll_event(
+        &self,
+        frontend: &Frontend,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<WireEvent, Failure>>> {
+        let event = self.events.borrow_mut().pop_front();
+        if let Some(event) = event {
+            if let WireEvent::Message(delivery) = &event {
+                self.took(frontend, delivery.message.cost());
+            }
+            return Poll::Ready(Some(Ok(event)));
+        }
+        if self.has_ended.get() {
+            return Poll::Ready(self.ended.borrow_mut().take().map(Err));
+        }
+        remember(&self.reader, cx);
+        Poll::Pending
+    }
+
+    /// Tells the shard what the connection has taken, half a window at a time.
+    fn took(&self, frontend: &Frontend, bytes: u64) {
+        let messages = self.taken_messages.get() + 1;
+        let bytes = self.taken_bytes.get() + bytes;
+        if messages < limits::MEMBER_WINDOW_MESSAGES / 2 && bytes < limits::MEMBER_WINDOW_BYTES / 2 {
+            self.taken_messages.set(messages);
+            self.taken_bytes.set(bytes);
+            return;
+        }
+        self.taken_messages.set(0);
+        self.taken_bytes.set(0);
+        if let Some(shard) = self.shard.get() {
+            frontend.node.submit(shard, Input::Credit { member: self.member, messages, bytes });
+        }
+    }
+}
+
+fn wake(waker: &RefCell<Option<Waker>>) {
+    if let Some(waker) = waker.borrow().as_ref() {
+        waker.wake_by_ref();
+    }
+}
+
+fn remember(slot: &RefCell<Option<Waker>>, cx: &Context<'_>) {
+    let mut slot = slot.borrow_mut();
+    if slot.as_ref().is_none_or(|old| !old.will_wake(cx.waker())) {
+        *slot = Some(cx.waker().clone());
+    }
+}
+
+/// The response side of a Subscribe stream. Dropping it is leaving.
+pub struct Events {
+    frontend: Rc<Frontend>,
+    session: Rc<Session>,
+}
+
+impl Events {
+    pub(super) fn new(frontend: Rc<Frontend>, session: Rc<Session>) -> Self {
+        Events { frontend, session }
+    }
+}
+
+impl Stream for Events {
+    type Item = Result<WireEvent, Failure>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.session.poll_event(&self.frontend, cx)
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        self.session.gone.set(true);
+        wake(&self.session.driver);
+    }
+}

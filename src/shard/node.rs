@@ -1,0 +1,254 @@
+use std::cell::{Cell, OnceCell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Instant;
+
+use super::runtime::Accepted;
+use super::{Phase, Shared};
+use crate::core::{Answer, Core, CoreConfig, Effect, Input, MemberEvent};
+use crate::limits;
+use crate::model::{MemberId, Ticket, Time};
+use crate::ring::{Doorbell, Port};
+
+/// What crosses from executor to executor.
+pub enum Frame {
+    /// To a shard.
+    Input(Input),
+    /// To a frontend: always an [`Effect::Member`] or an [`Effect::Answer`].
+    Effect(Effect),
+    /// To a frontend: a connection that is its own from now on.
+    Connection(Accepted),
+}
+
+/// The frontend of an executor, as its shard sees it. Must not call back into the node.
+pub trait Receiver {
+    fn member_event(&self, member: MemberId, event: MemberEvent);
+    /// `from` is the shard that answers. Returns what has to be asked next; the node submits it.
+    fn answer(&self, from: usize, ticket: Ticket, answer: Answer) -> Vec<(usize, Input)>;
+    /// A connection that another executor has accepted.
+    fn connection(&self, accepted: Accepted);
+    /// The process has entered another phase.
+    fn phase(&self, phase: Phase);
+}
+
+/// The process's one clock, read only here.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    started: Instant,
+}
+
+impl Clock {
+    pub fn start() -> Self {
+        Clock { started: Instant::now() }
+    }
+
+    pub fn now(&self) -> Time {
+        Time::from_nanos(u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    pub fn instant(&self, time: Time) -> Instant {
+        self.started + time.since(Time::default())
+    }
+}
+
+/// What a node is made from, on its thread.
+pub struct NodeConfig {
+    pub port: Port<Frame>,
+    /// `None` where the executor is a frontend alone.
+    pub core: Option<CoreConfig>,
+    pub shared: Arc<Shared>,
+    pub clock: Clock,
+}
+
+/// One executor. Lives on its thread; holds the executor's port, that is, its end of every ring.
+pub struct Node {
+    me: usize,
+    core: Option<RefCell<Core>>,
+    port: RefCell<Port<Frame>>,
+    pub shared: Arc<Shared>,
+    pub clock: Clock,
+    receiver: OnceCell<Rc<dyn Receiver>>,
+    /// Scratch for effects, so that no input allocates.
+    effects: RefCell<Vec<Effect>>,
+    outbox_used: Cell<bool>,
+    flags: Cell<(bool, bool)>,
+    phase: Cell<Phase>,
+    /// The deadline that the pump sleeps for, and how to wake it for an earlier one.
+    pub(super) deadline: Cell<Option<Time>>,
+    pub(super) pump: RefCell<Option<Waker>>,
+}
+
+impl Node {
+    pub fn new(config: NodeConfig) -> Rc<Self> {
+        Rc::new(Node {
+            me: config.port.me(),
+            core: config.core.map(|core| RefCell::new(Core::new(core))),
+            port: RefCell::new(config.port),
+            shared: config.shared,
+            clock: config.clock,
+            receiver: OnceCell::new(),
+            effects: RefCell::default(),
+            outbox_used: Cell::new(false),
+            flags: Cell::new((false, false)),
+            phase: Cell::new(Phase::Serving),
+            deadline: Cell::new(None),
+            pump: RefCell::new(None),
+        })
+    }
+
+    /// The frontend of this executor; once.
+    pub fn set_receiver(&self, receiver: Rc<dyn Receiver>) {
+        let first = self.receiver.set(receiver).is_ok();
+        debug_assert!(first, "an executor has one frontend");
+    }
+
+    pub fn me(&self) -> usize {
+        self.me
+    }
+
+    pub fn doorbell(&self) -> Arc<Doorbell> {
+        self.port.borrow().doorbell().clone()
+    }
+
+    /// Gives an input to a shard: applied at once where it is this executor's, else by ring.
+    pub fn submit(&self, shard: usize, input: Input) {
+        if shard == self.me {
+            self.apply(self.clock.now(), input);
+        } else {
+            self.port.borrow_mut().send(shard, Frame::Input(input));
+            self.outbox_used.set(true);
+        }
+    }
+
+    /// Sends what this turn has put into outboxes, one batch and at most one wake a peer. To be
+    /// called at the end of each task's turn.
+    pub fn flush(&self) {
+        if self.outbox_used.replace(false) {
+            let emptied = self.port.borrow_mut().flush();
+            self.outbox_used.set(!emptied);
+        }
+    }
+
+    /// Gives an accepted connection to a frontend.
+    pub fn hand_over(&self, frontend: usize, accepted: Accepted) {
+        if frontend == self.me {
+            self.receive_connection(accepted);
+        } else {
+            self.port.borrow_mut().send(frontend, Frame::Connection(accepted));
+            self.outbox_used.set(true);
+            self.flush();
+        }
+    }
+
+    fn receive_connection(&self, accepted: Accepted) {
+        if let Some(receiver) = self.receiver.get() {
+            receiver.connection(accepted);
+        }
+    }
+
+    fn apply(&self, now: Time, input: Input) {
+        let Some(core) = &self.core else {
+            debug_assert!(false, "only executors with a shard get inputs");
+            return;
+        };
+        let mut effects = self.effects.take();
+        {
+            let mut core = core.borrow_mut();
+            core.apply(now, input, &mut effects);
+            self.publish_flags(&core);
+        }
+        for effect in effects.drain(..) {
+            self.route(effect);
+        }
+        self.effects.replace(effects);
+    }
+
+    fn publish_flags(&self, core: &Core) {
+        let flags = (!core.is_empty(), core.is_near_full());
+        if self.flags.replace(flags) != flags {
+            self.shared.publish_flags(self.me, flags.0, flags.1);
+        }
+        if self.phase.get() != Phase::Serving {
+            self.shared.publish_in_flight(self.me, core.in_flight(), true);
+        }
+        let deadline = core.next_deadline();
+        if deadline.is_some_and(|new| self.deadline.get().is_none_or(|old| new < old))
+            && let Some(pump) = &*self.pump.borrow()
+        {
+            pump.wake_by_ref();
+        }
+    }
+
+    fn route(&self, effect: Effect) {
+        let frontend = match &effect {
+            Effect::Member(member, _) => member.frontend,
+            Effect::Answer(ticket, _) => ticket.frontend,
+            Effect::Created(id) => return self.shared.directory.created(id),
+            Effect::Ended(id) => return self.shared.directory.ended(id),
+        };
+        if usize::from(frontend) == self.me {
+            self.receive(self.me, effect);
+        } else {
+            self.port.borrow_mut().send(frontend.into(), Frame::Effect(effect));
+            self.outbox_used.set(true);
+        }
+    }
+
+    fn receive(&self, from: usize, effect: Effect) {
+        let Some(receiver) = self.receiver.get() else { return };
+        match effect {
+            Effect::Member(member, event) => receiver.member_event(member, event),
+            Effect::Answer(ticket, answer) => {
+                for (shard, input) in receiver.answer(from, ticket, answer) {
+                    self.submit(shard, input);
+                }
+            }
+            Effect::Created(_) | Effect::Ended(_) => {}
+        }
+    }
+
+    /// One turn of the pump. Tells whether more is waiting already.
+    pub(super) fn turn(&self, frames: &mut Vec<(usize, Frame)>) -> bool {
+        self.enter_phase();
+        let drained =
+            self.port.borrow_mut().drain(limits::PUMP_TURN_ITEMS, |from, frame| frames.push((from, frame)));
+        let now = self.clock.now();
+        for (from, frame) in frames.drain(..) {
+            match frame {
+                Frame::Input(input) => self.apply(now, input),
+                Frame::Effect(effect) => self.receive(from, effect),
+                Frame::Connection(accepted) => self.receive_connection(accepted),
+            }
+        }
+        if self.next_deadline().is_some_and(|due| due <= now) {
+            self.apply(now, Input::Tick);
+        }
+        self.outbox_used.set(true);
+        self.flush();
+        drained.more
+    }
+
+    fn enter_phase(&self) {
+        let phase = self.shared.phase();
+        let before = self.phase.replace(phase);
+        if before == phase {
+            return;
+        }
+        if before == Phase::Serving && self.core.is_some() {
+            self.apply(self.clock.now(), Input::Drain { grace: self.shared.grace });
+        }
+        if let Some(receiver) = self.receiver.get() {
+            receiver.phase(phase);
+        }
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        self.core.as_ref().and_then(|core| core.borrow().next_deadline())
+    }
+
+    /// Whether a turn of the pump would find something to do.
+    pub(super) fn has_work(&self) -> bool {
+        self.port.borrow().has_work() || self.shared.phase() != self.phase.get()
+    }
+}

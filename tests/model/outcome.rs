@@ -1,0 +1,138 @@
+//! What a core and its twin say after an input, in a form that can be compared.
+
+use std::time::Duration;
+
+use tinybroker::core::{
+    Answer, Delivery, Effect, EndReason, MemberEvent, OpenRefusal, PublishRefusal, Role, Settlement,
+};
+use tinybroker::model::{DeliveryId, MemberId, SubscriptionId, Ticket};
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    Member(MemberId, Told),
+    Answer(Ticket, Reply),
+    Created(SubscriptionId),
+    Ended(SubscriptionId),
+}
+
+/// An event of a member's stream.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Told {
+    Attached,
+    /// In what the open differs: the core names one thing, the twin all of them.
+    Differs(Vec<&'static str>),
+    IdInUse(&'static str),
+    TooManyPatterns,
+    Started(SubscriptionId),
+    Role(Role),
+    Deliver {
+        id: DeliveryId,
+        attempt: u32,
+        epoch: u64,
+    },
+    Lagged(u64),
+    Draining(Duration),
+    End(EndReason),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    Published(u32),
+    /// Which subscriptions are full: the core names one, the twin all of them.
+    Full(Vec<PublishRefusal>),
+    Reserved,
+    Settled(Settlement),
+    Stats,
+}
+
+impl Outcome {
+    /// The names in it, without its figures: `Answer Settled NotInFlight`.
+    pub fn kind(&self) -> String {
+        let text = format!("{self:?}");
+        let words = text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '"');
+        let names = words.filter(|word| word.starts_with(|c: char| c.is_ascii_uppercase()));
+        let ids = ["MemberId", "Ticket", "SubscriptionId", "DeliveryId", "MessageNumber"];
+        let names = names.filter(|word| !ids.contains(word));
+        names.collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl From<Effect> for Outcome {
+    fn from(effect: Effect) -> Self {
+        match effect {
+            Effect::Member(member, event) => Outcome::Member(member, event.into()),
+            Effect::Answer(ticket, answer) => Outcome::Answer(ticket, answer.into()),
+            Effect::Created(id) => Outcome::Created(id),
+            Effect::Ended(id) => Outcome::Ended(id),
+        }
+    }
+}
+
+impl From<MemberEvent> for Told {
+    fn from(event: MemberEvent) -> Self {
+        match event {
+            MemberEvent::Attached => Told::Attached,
+            MemberEvent::Refused(OpenRefusal::Differs { what }) => Told::Differs(vec![what]),
+            MemberEvent::Refused(OpenRefusal::IdInUse { owner }) => Told::IdInUse(owner),
+            MemberEvent::Refused(OpenRefusal::Index(_)) => Told::TooManyPatterns,
+            MemberEvent::Started(id) => Told::Started(id),
+            MemberEvent::Role(role) => Told::Role(role),
+            MemberEvent::Deliver(Delivery { message, delivery, attempt, epoch }) => {
+                let id = DeliveryId { message: message.number, delivery };
+                Told::Deliver { id, attempt, epoch }
+            }
+            MemberEvent::Lagged(dropped) => Told::Lagged(dropped),
+            MemberEvent::Draining(grace) => Told::Draining(grace),
+            MemberEvent::End(reason) => Told::End(reason),
+        }
+    }
+}
+
+impl From<Answer> for Reply {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::Published { subscriptions } => Reply::Published(subscriptions),
+            Answer::Refused(refusal) => Reply::Full(vec![refusal]),
+            Answer::Reserved => Reply::Reserved,
+            Answer::Settled(settlement) => Reply::Settled(settlement),
+            Answer::Stats(_) => Reply::Stats,
+        }
+    }
+}
+
+/// Whether the core said what its twin said: to each member the same in the same order, the same
+/// answers, and of each subscription the same births and deaths. How these interleave is nobody's promise.
+///
+/// # Errors
+///
+/// Both, side by side.
+pub fn compare(core: Vec<Outcome>, twin: Vec<Outcome>) -> Result<(), String> {
+    let (core, twin) = (by_receiver(core), by_receiver(twin));
+    let agree = core.len() == twin.len() && core.iter().zip(&twin).all(|(core, twin)| is_same(core, twin));
+    if agree { Ok(()) } else { Err(format!("\ncore said {}\ntwin said {}", lines(&core), lines(&twin))) }
+}
+
+fn by_receiver(mut outcomes: Vec<Outcome>) -> Vec<Outcome> {
+    outcomes.sort_by_key(|outcome| match outcome {
+        Outcome::Member(member, _) => (Some(*member), None),
+        Outcome::Answer(..) => (None, None),
+        Outcome::Created(id) | Outcome::Ended(id) => (None, Some(id.clone())),
+    });
+    outcomes
+}
+
+fn lines(outcomes: &[Outcome]) -> String {
+    outcomes.iter().map(|outcome| format!("\n    {outcome:?}")).collect()
+}
+
+fn is_same(core: &Outcome, twin: &Outcome) -> bool {
+    match (core, twin) {
+        (Outcome::Member(a, Told::Differs(named)), Outcome::Member(b, Told::Differs(all))) => {
+            a == b && named.iter().all(|what| all.contains(what))
+        }
+        (Outcome::Answer(a, Reply::Full(named)), Outcome::Answer(b, Reply::Full(all))) => {
+            a == b && named.iter().all(|refusal| all.contains(refusal))
+        }
+        _ => core == twin,
+    }
+}

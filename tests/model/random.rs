@@ -1,0 +1,121 @@
+//! Random scripts, each from its own seed.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::panic;
+
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
+
+use crate::script::{Script, script};
+use crate::world;
+
+/// Steps in all, where `TINYBROKER_MODEL_STEPS` does not say.
+const STEPS: u64 = 40_000;
+/// Steps of a script on average.
+const STEPS_PER_SCRIPT: u64 = 130;
+/// Tries to make a failing script smaller.
+const SHRINKING: u32 = 20_000;
+
+/// What enough scripts come across, or the model is blind somewhere.
+const MUST_BE_SEEN: [&str; 23] = [
+    "Answer Full Bytes",
+    "Answer Full Messages",
+    "Answer Published",
+    "Answer Reserved",
+    "Answer Settled Done",
+    "Answer Settled NotAsked",
+    "Answer Settled NotInFlight",
+    "Answer Settled UnknownSubscription",
+    "Created",
+    "Ended",
+    "Member Attached",
+    "Member Deliver",
+    "Member Differs",
+    "Member Draining",
+    "Member End OtherSubscription",
+    "Member End Overflow",
+    "Member End OverflowBytes",
+    "Member End ResignOutsideSingleton",
+    "Member IdInUse",
+    "Member Lagged",
+    "Member Role Active",
+    "Member Role Standby",
+    "Member Started",
+];
+
+thread_local! {
+    /// While a script shrinks, each try that fails would print its panic.
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// `TINYBROKER_MODEL_SEED` is the seed of the first script; the others follow it.
+#[test]
+fn the_core_does_what_its_naive_twin_does() {
+    let first = number_from_env("TINYBROKER_MODEL_SEED", 1);
+    let scripts = number_from_env("TINYBROKER_MODEL_STEPS", STEPS).div_ceil(STEPS_PER_SCRIPT);
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if !QUIET.get() {
+            usual(info);
+        }
+    }));
+    let seen = RefCell::new(BTreeSet::new());
+    for seed in first..first + scripts {
+        if let Err(failure) = run(seed, &seen) {
+            panic!(
+                "{failure}\nagain: TINYBROKER_MODEL_SEED={seed} TINYBROKER_MODEL_STEPS=1 cargo test --test model twin"
+            );
+        }
+    }
+    for kind in MUST_BE_SEEN {
+        assert!(scripts < 300 || seen.borrow().contains(kind), "{kind} was never seen: {:#?}", seen.borrow());
+    }
+}
+
+/// One script from one seed; where it fails, a smallest one that fails too.
+fn run(seed: u64, seen: &RefCell<BTreeSet<String>>) -> Result<(), String> {
+    let config =
+        Config { cases: 1, max_shrink_iters: SHRINKING, failure_persistence: None, ..Config::default() };
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    QUIET.set(true);
+    let outcome = TestRunner::new_with_rng(config, rng)
+        .run(&script(), |script| world::run(&script, &mut seen.borrow_mut()).map_err(TestCaseError::fail));
+    let outcome = outcome.map_err(|failure| match failure {
+        TestError::Fail(reason, script) => shortest(script, reason.to_string()),
+        TestError::Abort(reason) => reason.to_string(),
+    });
+    QUIET.set(false);
+    outcome
+}
+
+/// Leaves out steps as long as the script still fails: proptest has tried each only once.
+fn shortest(mut script: Script, mut failure: String) -> String {
+    let mut length = usize::MAX;
+    while script.steps.len() < length {
+        length = script.steps.len();
+        for at in (0..length).rev() {
+            let mut shorter = script.clone();
+            shorter.steps.remove(at);
+            if let Some(how) = how_it_fails(&shorter) {
+                (script, failure) = (shorter, how);
+            }
+        }
+    }
+    format!("{failure}\nin the script: {script:?}")
+}
+
+fn how_it_fails(script: &Script) -> Option<String> {
+    match panic::catch_unwind(|| world::run(script, &mut BTreeSet::new())) {
+        Ok(outcome) => outcome.err(),
+        Err(panic) => panic.downcast::<String>().map_or(Some("a panic".to_owned()), |text| Some(*text)),
+    }
+}
+
+fn number_from_env(name: &str, default: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}")),
+        Err(_) => default,
+    }
+}

@@ -1,0 +1,201 @@
+//! A core on a stage: what the told stories are played on.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tinybroker::core::{
+    Answer, Core, CoreConfig, Counter, Input, OpenSpec, Overflow, Settle, SettleTarget, Settlement,
+    SharedOptions, Stats,
+};
+use tinybroker::model::{
+    DeliveryId, GroupName, MemberId, Message, MessageNumber, Mode, SubscriptionId, Ticket, Time, Topic,
+};
+use tinybroker::pattern::Pattern;
+
+use crate::outcome::{Outcome, Reply, Told};
+
+pub const MAX_PENDING_BYTES: u64 = 1024 * 1024;
+
+pub struct Stage {
+    pub core: Core,
+    pub now: Time,
+    numbers: u64,
+    told: BTreeMap<MemberId, Vec<Told>>,
+}
+
+/// An open with the defaults of its mode and the pattern `*`; the id is made from the group's name.
+pub fn open(mode: Mode) -> OpenSpec {
+    OpenSpec {
+        subscription_id: None,
+        id_if_new: id("sub"),
+        mode,
+        group: mode.is_group().then(|| GroupName::parse("group").expect("short").expect("not empty")),
+        patterns: vec![Pattern::parse("*").expect("a pattern")],
+        options: SharedOptions {
+            max_pending: 10_000,
+            overflow: Overflow::default_of(mode),
+            linger: Duration::ZERO,
+        },
+        max_in_flight: u32::from(mode.is_group()),
+        control_events: false,
+    }
+}
+
+pub fn id(text: &str) -> SubscriptionId {
+    SubscriptionId::parse(text).expect("short").expect("not empty")
+}
+
+/// Delivery `delivery` of the message with this number.
+pub fn delivery(message: u64, delivery: u32) -> DeliveryId {
+    DeliveryId { message: MessageNumber::from_u64(message), delivery }
+}
+
+pub fn by_system_id(ids: &[DeliveryId]) -> SettleTarget {
+    SettleTarget::Deliveries { ids: ids.into(), unknown: 0 }
+}
+
+impl Stage {
+    pub fn new() -> Self {
+        let config = CoreConfig {
+            epoch: 100,
+            max_pending_bytes: MAX_PENDING_BYTES,
+            near_full_messages: 4,
+            near_full_bytes: MAX_PENDING_BYTES / 2,
+        };
+        Stage { core: Core::new(config), now: Time::default(), numbers: 0, told: BTreeMap::new() }
+    }
+
+    /// Applies an input; the invariants are checked after each. Returns the answer, if there is one.
+    pub fn apply(&mut self, input: Input) -> Option<Reply> {
+        let mut effects = Vec::new();
+        self.core.apply(self.now, input, &mut effects);
+        self.core.check();
+        let mut reply = None;
+        for effect in effects {
+            match effect.into() {
+                Outcome::Member(member, told) => self.told.entry(member).or_default().push(told),
+                Outcome::Answer(_, answer) => reply = Some(answer),
+                Outcome::Created(_) | Outcome::Ended(_) => {}
+            }
+        }
+        reply
+    }
+
+    fn next_number(&mut self) -> u64 {
+        self.numbers += 1;
+        self.numbers
+    }
+
+    fn ticket(&mut self) -> Ticket {
+        Ticket { frontend: 0, number: self.next_number() }
+    }
+
+    pub fn join(&mut self, spec: &OpenSpec) -> MemberId {
+        let member = MemberId { frontend: 0, number: self.next_number() };
+        self.apply(Input::Open { member, spec: Box::new(spec.clone()) });
+        member
+    }
+
+    pub fn leave(&mut self, member: MemberId) {
+        self.apply(Input::Leave { member });
+    }
+
+    pub fn resign(&mut self, member: MemberId) {
+        self.apply(Input::Resign { member });
+    }
+
+    /// A message with its number, so that stories can name their messages.
+    pub fn message(number: u64, bytes: usize, message_id: Option<&str>) -> Arc<Message> {
+        Arc::new(Message {
+            number: MessageNumber::from_u64(number),
+            topic: Topic::parse("topic").expect("a topic"),
+            message_id: message_id.map(Into::into),
+            body: Bytes::from(vec![0; bytes]),
+        })
+    }
+
+    pub fn publish(&mut self, number: u64) -> Reply {
+        self.publish_message(Self::message(number, 10, None))
+    }
+
+    pub fn publish_all(&mut self, numbers: impl IntoIterator<Item = u64>) {
+        for number in numbers {
+            assert_eq!(self.publish(number), Reply::Published(1));
+        }
+    }
+
+    pub fn publish_message(&mut self, message: Arc<Message>) -> Reply {
+        let ticket = self.ticket();
+        self.apply(Input::Publish { ticket, message }).expect("a publish is answered")
+    }
+
+    /// Keeps room for a message; the ticket is for `Commit` or `Abort`.
+    pub fn reserve(&mut self, message: Arc<Message>) -> (Ticket, Reply) {
+        let ticket = self.ticket();
+        (ticket, self.apply(Input::Reserve { ticket, message }).expect("a reserve is answered"))
+    }
+
+    pub fn ack(&mut self, member: MemberId, target: SettleTarget) {
+        self.apply(Input::Ack { member, subscription_id: None, target });
+    }
+
+    pub fn ack_by_call(&mut self, target: SettleTarget) -> Settlement {
+        self.ack_by_call_in("sub", target)
+    }
+
+    pub fn ack_by_call_in(&mut self, subscription: &str, target: SettleTarget) -> Settlement {
+        let settle = Settle { ticket: self.ticket(), subscription_id: id(subscription), target };
+        match self.apply(Input::Settle(Box::new(settle))) {
+            Some(Reply::Settled(settlement)) => settlement,
+            other => panic!("an ack by call is answered, not {other:?}"),
+        }
+    }
+
+    pub fn wait(&mut self, span: Duration) {
+        self.now = self.now + span;
+        self.apply(Input::Tick);
+    }
+
+    /// What a member was told since it was last asked.
+    pub fn told(&mut self, member: MemberId) -> Vec<Told> {
+        self.told.remove(&member).unwrap_or_default()
+    }
+
+    /// The deliveries to a member since it was last asked.
+    pub fn deliveries(&mut self, member: MemberId) -> Vec<DeliveryId> {
+        let told = self.told(member).into_iter();
+        told.filter_map(|told| if let Told::Deliver { id, .. } = told { Some(id) } else { None }).collect()
+    }
+
+    /// The numbers of the messages that were delivered to a member since it was last asked.
+    pub fn received(&mut self, member: MemberId) -> Vec<u64> {
+        self.deliveries(member).into_iter().map(|id| id.message.as_u64()).collect()
+    }
+
+    /// The member that got the next message, and acks it at once.
+    pub fn serve_one(&mut self, members: &[MemberId]) -> MemberId {
+        let mut served = Vec::new();
+        for &member in members {
+            served.extend(self.deliveries(member).into_iter().map(|id| (member, id)));
+        }
+        let [(member, id)] = served[..] else { panic!("one delivery, not {served:?}") };
+        self.ack(member, by_system_id(&[id]));
+        member
+    }
+
+    pub fn stats(&mut self) -> Stats {
+        let mut effects = Vec::new();
+        let ticket = self.ticket();
+        self.core.apply(self.now, Input::Stats { ticket }, &mut effects);
+        match effects.pop() {
+            Some(tinybroker::core::Effect::Answer(_, Answer::Stats(stats))) => *stats,
+            other => panic!("stats are answered, not {other:?}"),
+        }
+    }
+
+    pub fn counted(&mut self, counter: Counter) -> u64 {
+        self.stats().counters.get(counter)
+    }
+}

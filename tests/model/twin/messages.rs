@@ -1,0 +1,216 @@
+//! What becomes of messages: published, refused, delivered, settled.
+
+use std::sync::Arc;
+
+use tinybroker::core::{EndReason, Overflow, PublishRefusal, Settle, SettleTarget, Settlement};
+use tinybroker::model::{MemberId, Message, SubscriptionId, Ticket, Time};
+
+use super::{Item, Reservation, Subscription, Twin};
+use crate::outcome::{Outcome, Reply, Told};
+
+impl Twin {
+    fn matching(&self, message: &Message) -> Vec<u64> {
+        let topic = message.topic.as_str();
+        let wanted = |s: &&Subscription| s.spec.patterns.iter().any(|pattern| pattern.matches(topic));
+        self.subscriptions.iter().filter(wanted).map(|s| s.serial).collect()
+    }
+
+    /// Room kept for publishes that a later commit must not find refused.
+    pub(super) fn reserved(&self, subscription: &Subscription) -> (u64, u64) {
+        let kept = self.reservations.iter().filter(|kept| kept.serials.contains(&subscription.serial));
+        kept.fold((0, 0), |(messages, bytes), kept| (messages + 1, bytes + kept.message.cost()))
+    }
+
+    /// The subscriptions that refuse a message, with their figures.
+    fn refusals(&self, message: &Message) -> Vec<PublishRefusal> {
+        let matching = self.matching(message);
+        let mut refusals = Vec::new();
+        for s in self.subscriptions.iter().filter(|s| matching.contains(&s.serial)) {
+            let (kept, kept_bytes) = self.reserved(s);
+            let (waiting, waiting_bytes) = (s.waiting.len() as u64 + kept, s.waiting_bytes() + kept_bytes);
+            let (subscription, limit) = (s.id.clone(), s.spec.options.max_pending);
+            if s.spec.options.overflow != Overflow::Reject {
+                continue;
+            } else if waiting >= limit {
+                refusals.push(PublishRefusal::Messages { subscription, waiting, limit });
+            } else if waiting_bytes + message.cost() > self.config.max_pending_bytes {
+                let limit = self.config.max_pending_bytes;
+                refusals.push(PublishRefusal::Bytes { subscription, waiting: waiting_bytes, limit });
+            }
+        }
+        refusals
+    }
+
+    pub(super) fn publish(&mut self, ticket: Ticket, message: &Arc<Message>) {
+        let refusals = self.refusals(message);
+        let reply = if refusals.is_empty() {
+            let matching = self.matching(message);
+            Reply::Published(matching.into_iter().filter(|&serial| self.offer(serial, message)).count() as u32)
+        } else {
+            self.count("refused_subscription_full", 1);
+            Reply::Full(refusals)
+        };
+        self.said.push(Outcome::Answer(ticket, reply));
+    }
+
+    pub(super) fn reserve(&mut self, ticket: Ticket, message: &Arc<Message>) {
+        let refusals = self.refusals(message);
+        let reply = if refusals.is_empty() {
+            let serials = self.matching(message);
+            self.reservations.push(Reservation { ticket, message: message.clone(), serials });
+            Reply::Reserved
+        } else {
+            self.count("refused_subscription_full", 1);
+            Reply::Full(refusals)
+        };
+        self.said.push(Outcome::Answer(ticket, reply));
+    }
+
+    pub(super) fn commit(&mut self, ticket: Ticket) {
+        let Some(at) = self.reservations.iter().position(|kept| kept.ticket == ticket) else { return };
+        let Reservation { message, serials, .. } = self.reservations.remove(at);
+        let taken = serials.into_iter().filter(|&serial| self.offer(serial, &message)).count();
+        self.said.push(Outcome::Answer(ticket, Reply::Published(taken as u32)));
+    }
+
+    /// Whether a subscription took the message that nobody refused.
+    fn offer(&mut self, serial: u64, message: &Arc<Message>) -> bool {
+        let limit_bytes = self.config.max_pending_bytes;
+        self.offered += 1;
+        let place = self.offered;
+        let Some(s) = self.by_serial(serial) else { return false };
+        let (overflow, limit) = (s.spec.options.overflow, s.spec.options.max_pending);
+        let is_full = |s: &Subscription| {
+            s.waiting.len() as u64 >= limit || s.waiting_bytes() + message.cost() > limit_bytes
+        };
+        let mut dropped = 0;
+        match overflow {
+            Overflow::DropNewest if is_full(s) => {
+                s.lagged += 1;
+                self.count("dropped_newest", 1);
+                return false;
+            }
+            Overflow::Disconnect if is_full(s) => {
+                self.disconnect(serial);
+                return false;
+            }
+            Overflow::DropOldest => {
+                while is_full(s) && !s.waiting.is_empty() {
+                    s.waiting.remove(0);
+                    dropped += 1;
+                }
+            }
+            _ => {}
+        }
+        s.lagged += dropped;
+        s.waiting.push(Item { place, message: message.clone(), deliveries: 0, attempts: 0 });
+        self.count("dropped_oldest", dropped as usize);
+        self.count("accepted", 1);
+        self.feed(serial);
+        true
+    }
+
+    fn disconnect(&mut self, serial: u64) {
+        let limit_bytes = self.config.max_pending_bytes;
+        let s = self.by_serial(serial).expect("is there");
+        let (behind, limit) = (s.waiting.len() as u64, s.spec.options.max_pending);
+        let reason = if behind >= limit {
+            EndReason::Overflow { behind, limit }
+        } else {
+            EndReason::OverflowBytes { behind_bytes: s.waiting_bytes(), limit_bytes }
+        };
+        let members: Vec<MemberId> = s.members.iter().map(|member| member.id).collect();
+        members.into_iter().for_each(|member| self.tell(member, Told::End(reason.clone())));
+        self.end(serial, "dropped_disconnect");
+    }
+
+    pub(super) fn feed(&mut self, serial: u64) {
+        let draining = self.draining;
+        let Some(s) = self.by_serial(serial) else { return };
+        s.update_round();
+        let Some(receiver) = s.next_receiver().filter(|_| !draining && !s.waiting.is_empty()) else { return };
+        let mut item = s.waiting.remove(0);
+        item.deliveries += 1;
+        item.attempts += 1;
+        let lagged = std::mem::take(&mut s.lagged);
+        let epoch = s.epoch;
+        let member = s.member(receiver);
+        member.untaken.push(item.message.cost());
+        let unacked = member.max_in_flight == 0;
+        if !unacked {
+            s.in_flight.push((receiver, item.clone()));
+        }
+        s.round.retain(|id| *id != receiver);
+        if lagged > 0 {
+            self.tell(receiver, Told::Lagged(lagged));
+        }
+        self.tell(receiver, Told::Deliver { id: item.delivery_id(), attempt: item.attempts, epoch });
+        self.count("delivered", 1);
+        self.count("redelivered", usize::from(item.deliveries > 1));
+        self.count("sent_unacked", usize::from(unacked));
+        self.feed(serial);
+    }
+
+    pub(super) fn credit(&mut self, member: MemberId, messages: u32, bytes: u64) {
+        let Some(s) = self.of_member(member) else { return };
+        let taken: u64 = s.member(member).untaken.drain(..messages as usize).sum();
+        assert_eq!(taken, bytes, "a connection takes what it was sent");
+        let serial = s.serial;
+        self.feed(serial);
+    }
+
+    pub(super) fn ack_in_stream(
+        &mut self,
+        now: Time,
+        member: MemberId,
+        given: Option<&SubscriptionId>,
+        target: &SettleTarget,
+    ) {
+        let Some(s) = self.of_member(member) else { return };
+        if given.is_some_and(|given| *given != s.id) {
+            self.tell(member, Told::End(EndReason::OtherSubscription));
+            return self.leave(now, member);
+        }
+        if s.asks_acks {
+            let serial = s.serial;
+            self.settle(serial, target, Some(member));
+        }
+    }
+
+    pub(super) fn ack_by_call(&mut self, settle: &Settle) {
+        let settlement = match self.subscriptions.iter().find(|s| s.id == settle.subscription_id) {
+            None => Settlement::UnknownSubscription,
+            Some(s) if !s.asks_acks => Settlement::NotAsked,
+            Some(s) => match self.settle(s.serial, &settle.target, None) {
+                0 => Settlement::NotInFlight,
+                settled => Settlement::Done { settled },
+            },
+        };
+        self.said.push(Outcome::Answer(settle.ticket, Reply::Settled(settlement)));
+    }
+
+    /// Settles what is named, at `only` that member where given.
+    fn settle(&mut self, serial: u64, target: &SettleTarget, only: Option<MemberId>) -> u32 {
+        let s = self.by_serial(serial).expect("is there");
+        let mut settle_first = |is_named: &dyn Fn(&Item) -> bool| {
+            let wanted =
+                |(holder, item): &(MemberId, Item)| only.is_none_or(|only| only == *holder) && is_named(item);
+            let Some(at) = s.in_flight.iter().position(wanted) else { return false };
+            s.in_flight.remove(at);
+            s.update_round();
+            true
+        };
+        let (settled, asked) = match target {
+            SettleTarget::Deliveries { ids, unknown } => {
+                let settled =
+                    ids.iter().filter(|&id| settle_first(&|item| item.delivery_id() == *id)).count();
+                (settled, ids.len() + *unknown as usize)
+            }
+            SettleTarget::Message(id) => (usize::from(settle_first(&|item| item.is_called(id))), 1),
+        };
+        self.count("acked", settled);
+        self.count("ack_not_found", asked - settled);
+        self.feed(serial);
+        settled as u32
+    }
+}
