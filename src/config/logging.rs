@@ -1,3 +1,4 @@
+use std::io::IsTerminal;
 use std::str::FromStr;
 
 use tracing_subscriber::filter::LevelFilter;
@@ -36,7 +37,10 @@ impl FromStr for LogFormat {
 impl LogOptions {
     /// Logs from here on.
     pub fn start(&self) {
-        let logger = tracing_subscriber::fmt().with_max_level(self.log.level).with_writer(std::io::stderr);
+        let logger = tracing_subscriber::fmt()
+            .with_max_level(self.log.level)
+            .with_ansi(std::io::stderr().is_terminal())
+            .with_writer(std::io::stderr);
         let started = if self.log.json { logger.json().try_init() } else { logger.try_init() };
         debug_assert!(started.is_ok(), "logging starts once");
     }

@@ -25,7 +25,7 @@ pub struct Stage {
     told: BTreeMap<MemberId, Vec<Told>>,
 }
 
-/// An open with the defaults of its mode and the pattern `*`; the id is made from the group's name.
+/// An open with the defaults of its mode and the pattern `*`; a new subscription is called `sub`.
 pub fn open(mode: Mode) -> OpenSpec {
     OpenSpec {
         subscription_id: None,

@@ -1,0 +1,313 @@
+//! What the tests share: a broker of their own from the built binary, and clients of it.
+//!
+//! Waiting is always for something, with a generous limit that only a broken broker reaches:
+//! tests assert what happens, never how fast.
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use tinybroker::proto::admin_client::AdminClient;
+use tinybroker::proto::broker_client::BrokerClient;
+use tinybroker::proto::subscribe_command::Command as Kind;
+use tinybroker::proto::subscribe_event::Event;
+use tinybroker::proto::*;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Status, Streaming};
+
+/// How long anything that must happen may take.
+pub const LIMIT: Duration = Duration::from_secs(20);
+/// How long nothing has to happen to count as nothing.
+pub const QUIET: Duration = Duration::from_millis(200);
+
+/// A broker process; killed when dropped. Four shards on two frontends, so that rings are crossed.
+pub struct Broker {
+    child: Child,
+    pub addresses: Vec<SocketAddr>,
+}
+
+impl Broker {
+    pub fn start() -> Self {
+        Self::with(&[])
+    }
+
+    /// With further arguments of `serve`; the last of an option wins.
+    pub fn with(args: &[&str]) -> Self {
+        Self::with_env(args, &[])
+    }
+
+    pub fn with_env(args: &[&str], env: &[(&str, &str)]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tinybroker"));
+        command.args(["serve", "--log", "text/warn"]);
+        for (option, value) in [("--listen", "127.0.0.1:0"), ("--shards", "4"), ("--frontends", "2")] {
+            if !args.contains(&option) {
+                command.args([option, value]);
+            }
+        }
+        command.args(args).envs(env.iter().copied()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the binary starts");
+        let out = child.stdout.take().expect("stdout is piped");
+        let mut addresses = Vec::new();
+        for line in BufReader::new(out).lines() {
+            let line = line.expect("stdout is text");
+            if let Some(address) = line.strip_prefix("listening on ") {
+                addresses.push(address.parse().expect("an address"));
+            } else if !addresses.is_empty() {
+                break;
+            }
+        }
+        assert!(!addresses.is_empty(), "the broker did not start: {:?}", child.wait());
+        Broker { child, addresses }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.addresses[0]
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends this broker's own process a signal.
+    pub fn signal(&self, signal: i32) {
+        // SAFETY: kill(2) takes plain numbers; the pid is that of our own child, not yet waited for.
+        assert_eq!(unsafe { libc::kill(self.pid() as i32, signal) }, 0);
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().expect("a child can be asked").is_none()
+    }
+
+    /// Waits for the end of the process.
+    pub fn wait(&mut self) -> ExitStatus {
+        let deadline = Instant::now() + LIMIT;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("a child can be asked") {
+                return status;
+            }
+            assert!(Instant::now() < deadline, "the broker does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// A connection of its own.
+    pub async fn channel(&self) -> Channel {
+        let endpoint = Endpoint::from_shared(format!("http://{}", self.address())).expect("a URI");
+        endpoint.connect().await.expect("the broker accepts")
+    }
+
+    /// A client on a connection of its own.
+    pub async fn client(&self) -> Client {
+        Client(BrokerClient::new(self.channel().await))
+    }
+
+    pub async fn stats(&self) -> GetStatsResponse {
+        let mut admin = AdminClient::new(self.channel().await);
+        admin.get_stats(GetStatsRequest {}).await.expect("stats are served").into_inner()
+    }
+
+    /// Asks for stats until they are as wanted.
+    pub async fn stats_when(
+        &self,
+        what: &str,
+        wanted: impl Fn(&GetStatsResponse) -> bool,
+    ) -> GetStatsResponse {
+        let deadline = Instant::now() + LIMIT;
+        loop {
+            let stats = self.stats().await;
+            if wanted(&stats) {
+                return stats;
+            }
+            assert!(Instant::now() < deadline, "{what} never came true: {stats:?}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A client on one connection.
+#[derive(Clone)]
+pub struct Client(pub BrokerClient<Channel>);
+
+impl Client {
+    pub async fn try_publish(&self, request: PublishRequest) -> Result<PublishResponse, Status> {
+        self.0.clone().publish(request).await.map(|response| response.into_inner())
+    }
+
+    pub async fn publish(&self, topic: &str, payload: &str) -> PublishResponse {
+        self.try_publish(message(topic, payload)).await.expect("the publish is confirmed")
+    }
+
+    /// Payloads `first..=last` to one topic, each after the last was confirmed.
+    pub async fn publish_numbers(&self, topic: &str, first: u32, last: u32) {
+        for number in first..=last {
+            self.publish(topic, &number.to_string()).await;
+        }
+    }
+
+    pub async fn ack(&self, request: AckRequest) -> Result<u32, Status> {
+        self.0.clone().ack(request).await.map(|response| response.into_inner().settled)
+    }
+
+    /// Opens a stream and says nothing on it yet.
+    pub async fn stream(&self) -> Result<Stream, Status> {
+        let (commands, receiver) = mpsc::unbounded_channel();
+        let events = self.0.clone().subscribe(UnboundedReceiverStream::new(receiver)).await?.into_inner();
+        Ok(Stream { commands: Some(commands), events })
+    }
+
+    /// Opens a stream and sends `open`.
+    pub async fn open(&self, open: OpenSubscription) -> Stream {
+        let stream = self.stream().await.expect("the stream begins");
+        stream.send(Kind::Open(open));
+        stream
+    }
+
+    /// Opens a stream and waits for its first event, the subscription id.
+    pub async fn subscribe(&self, open: OpenSubscription) -> (Stream, String) {
+        let mut stream = self.open(open).await;
+        let id = stream.subscription_id().await;
+        (stream, id)
+    }
+}
+
+/// One Subscribe stream. Dropping it cancels the call.
+pub struct Stream {
+    commands: Option<mpsc::UnboundedSender<SubscribeCommand>>,
+    events: Streaming<SubscribeEvent>,
+}
+
+impl Stream {
+    pub fn send(&self, command: Kind) {
+        self.send_raw(SubscribeCommand { command: Some(command) });
+    }
+
+    /// What comes after the end of the stream is lost, as in any client.
+    pub fn send_raw(&self, command: SubscribeCommand) {
+        if let Some(commands) = &self.commands {
+            let _ = commands.send(command);
+        }
+    }
+
+    /// Acks in the stream.
+    pub fn ack(&self, message: &Message) {
+        self.send(Kind::Ack(Ack { system_id: message.system_id.clone(), ..Default::default() }));
+    }
+
+    /// Ends the command side alone.
+    pub fn half_close(&mut self) {
+        self.commands = None;
+    }
+
+    /// The next event, or how the stream ended: `Ok(None)` is status OK.
+    pub async fn next(&mut self) -> Result<Option<Event>, Status> {
+        let next =
+            tokio::time::timeout(LIMIT, self.events.message()).await.expect("an event or an end comes");
+        next.map(|event| event.and_then(|event| event.event))
+    }
+
+    pub async fn event(&mut self) -> Event {
+        self.next().await.expect("the stream lives").expect("the stream goes on")
+    }
+
+    pub async fn subscription_id(&mut self) -> String {
+        match self.event().await {
+            Event::SubscriptionId(id) => id,
+            other => panic!("a subscription id was due, {other:?} came"),
+        }
+    }
+
+    pub async fn message(&mut self) -> Message {
+        match self.event().await {
+            Event::Message(message) => message,
+            other => panic!("a message was due, {other:?} came"),
+        }
+    }
+
+    /// The payload of the next message.
+    pub async fn payload(&mut self) -> String {
+        payload(&self.message().await)
+    }
+
+    /// Receives a message and acks it in the stream.
+    pub async fn take(&mut self) -> String {
+        let message = self.message().await;
+        self.ack(&message);
+        payload(&message)
+    }
+
+    /// The status that the stream ends with; events before it are passed over.
+    pub async fn end(&mut self) -> Status {
+        loop {
+            match self.next().await {
+                Ok(Some(_)) => {}
+                Ok(None) => return Status::ok(""),
+                Err(status) => return status,
+            }
+        }
+    }
+
+    /// Nothing comes for a while.
+    pub async fn quiet(&mut self) {
+        let next = tokio::time::timeout(QUIET, self.events.message()).await;
+        assert!(next.is_err(), "nothing was due, {next:?} came");
+    }
+}
+
+pub fn payload(message: &Message) -> String {
+    String::from_utf8(message.payload.to_vec()).expect("tests publish text")
+}
+
+pub fn message(topic: &str, payload: &str) -> PublishRequest {
+    PublishRequest {
+        topic: topic.into(),
+        payload: payload.to_owned().into(),
+        message_id: String::new(),
+        headers: HashMap::new(),
+    }
+}
+
+pub fn multi(patterns: &[&str]) -> OpenSubscription {
+    open(DeliveryMode::Multi, "", patterns)
+}
+
+pub fn balanced(group: &str, patterns: &[&str]) -> OpenSubscription {
+    open(DeliveryMode::Balanced, group, patterns)
+}
+
+pub fn singleton(group: &str, patterns: &[&str]) -> OpenSubscription {
+    open(DeliveryMode::Singleton, group, patterns)
+}
+
+fn open(mode: DeliveryMode, group: &str, patterns: &[&str]) -> OpenSubscription {
+    OpenSubscription {
+        topic_patterns: patterns.iter().map(|&pattern| pattern.into()).collect(),
+        mode: mode.into(),
+        consumer_group: group.into(),
+        ..Default::default()
+    }
+}
+
+pub fn ack_by_system_id(subscription_id: &str, system_id: &str) -> AckRequest {
+    AckRequest { subscription_id: subscription_id.into(), system_id: system_id.into(), ..Default::default() }
+}
+
+/// A status has this code, and words that name what they must.
+#[track_caller]
+pub fn assert_status(status: &Status, code: Code, words: &[&str]) {
+    assert_eq!(status.code(), code, "{status:?}");
+    for word in words {
+        assert!(status.message().contains(word), "{:?} does not say {word:?}", status.message());
+    }
+}
