@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use futures_util::{Stream, StreamExt, stream};
@@ -10,7 +11,7 @@ use send_wrapper::SendWrapper;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::hub::Frontend;
-use super::{Failure, WireEvent, convert, rpc};
+use super::{Failure, FrontendCounter, WireEvent, convert, rpc};
 use crate::limits;
 use crate::proto::{
     AckRequest, AckResponse, ExtendRequest, ExtendResponse, NackRequest, NackResponse, PublishBatchRequest,
@@ -79,8 +80,17 @@ impl generated::broker_server::Broker for BrokerService {
 
     async fn publish(&self, request: Request<PublishRequest>) -> Result<Response<PublishResponse>, Status> {
         let frontend = self.frontend();
-        let call = async move { rpc::publish::publish(&frontend, request.into_inner()).await };
-        Ok(Response::new(SendWrapper::new(call).await?))
+        let call = async move {
+            let message = convert::message(request.into_inner(), frontend.next_number(), &frontend.bounds)?;
+            let message = Arc::new(message);
+            let subscriptions = rpc::publish::publish(&frontend, message.clone()).await?;
+            Ok(convert::publish_response(&message, subscriptions))
+        };
+        let published: Result<_, Failure> = SendWrapper::new(call).await;
+        if published.is_err() {
+            self.0.frontend.counters.count(FrontendCounter::PublishFailed);
+        }
+        Ok(Response::new(published?))
     }
 
     async fn ack(&self, request: Request<AckRequest>) -> Result<Response<AckResponse>, Status> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tinybroker::core::{
-    Answer, Core, CoreConfig, Counter, Input, OpenSpec, Overflow, Settle, SettleTarget, Settlement,
+    Answer, Core, CoreConfig, Counter, Effect, Input, OpenSpec, Overflow, Settle, SettleTarget, Settlement,
     SharedOptions, Stats,
 };
 use tinybroker::model::{
@@ -190,7 +190,7 @@ impl Stage {
         let ticket = self.ticket();
         self.core.apply(self.now, Input::Stats { ticket }, &mut effects);
         match effects.pop() {
-            Some(tinybroker::core::Effect::Answer(_, Answer::Stats(stats))) => *stats,
+            Some(Effect::Answer(_, Answer::Stats(stats))) => *stats,
             other => panic!("stats are answered, not {other:?}"),
         }
     }

@@ -6,15 +6,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use smallvec::SmallVec;
-use tinybroker::core::{Core, CoreConfig, Effect, Input, OpenSpec, Settle, SettleTarget, SharedOptions};
+use tinybroker::core::{
+    Answer, Core, CoreConfig, Effect, Input, OpenSpec, Settle, SettleTarget, SharedOptions,
+};
 use tinybroker::model::{
     DeliveryId, GroupName, MemberId, Message, MessageNumber, Mode, SubscriptionId, Ticket, Time, Topic,
 };
 use tinybroker::pattern::Pattern;
 
 use crate::outcome::{Outcome, Told, compare};
-use crate::script::{GivenId, Kind, Pick, Script, Size, Step, Twist};
-use crate::twin::{Figures, Member, Twin};
+use crate::script::{self, GivenId, Kind, Pick, Script, Size, Step, Twist};
+use crate::twin::{Figures, Member, Subscription, Twin};
 
 /// Members at a time, so that groups are small and steps meet.
 const MEMBERS: usize = 9;
@@ -113,7 +115,7 @@ impl<'a> World<'a> {
         let mut effects = Vec::new();
         let ticket = self.ticket();
         self.core.apply(self.now, Input::Stats { ticket }, &mut effects);
-        let Some(Effect::Answer(_, tinybroker::core::Answer::Stats(stats))) = effects.pop() else {
+        let Some(Effect::Answer(_, Answer::Stats(stats))) = effects.pop() else {
             panic!("stats are answered at once")
         };
         assert_eq!(self.core.in_flight(), stats.in_flight);
@@ -157,33 +159,31 @@ impl World<'_> {
             }
             Step::Commit { nth } => Input::Commit { ticket: *pick(&self.reserved, nth)? },
             Step::Abort { nth } => Input::Abort { ticket: *pick(&self.reserved, nth)? },
-            Step::Ack { member, given, pick } => {
-                let member = self.pick_member(member)?.id;
-                let subscription_id = match given {
-                    GivenId::None => None,
-                    GivenId::Own => self.subscription_of(member),
-                    GivenId::Other(other) => Some(id_of(usize::from(other))),
-                };
-                Input::Ack { member, subscription_id, target: self.target(Some(member), pick) }
-            }
-            Step::Settle { subscription, pick } => {
-                let ticket = self.ticket();
-                let known = crate::world::pick(&self.twin.subscriptions, subscription);
-                let subscription_id = known.map_or_else(|| id_of(99), |known| known.id.clone());
-                let target = self.target(None, pick);
-                Input::Settle(Box::new(Settle { ticket, subscription_id, target }))
-            }
+            Step::Ack { member, given, pick } => self.ack(self.pick_member(member)?.id, given, pick),
+            Step::Settle { subscription, pick } => self.settle(subscription, pick),
             Step::Credit { member, messages } => {
-                let member = self.pick_member(member)?;
-                let taken: Vec<u64> = member.untaken.iter().copied().take(usize::from(messages)).collect();
-                Input::Credit {
-                    member: member.id,
-                    messages: taken.len() as u32,
-                    bytes: taken.into_iter().sum(),
-                }
+                let Member { id, untaken, .. } = self.pick_member(member)?;
+                let taken = &untaken[..untaken.len().min(usize::from(messages))];
+                Input::Credit { member: *id, messages: taken.len() as u32, bytes: taken.iter().sum() }
             }
             Step::Drain => Input::Drain { grace: Duration::from_secs(5) },
         })
+    }
+
+    fn ack(&self, member: MemberId, given: GivenId, what: Pick) -> Input {
+        let subscription_id = match given {
+            GivenId::None => None,
+            GivenId::Own => self.subscription_of(member),
+            GivenId::Other(other) => Some(id_of(usize::from(other))),
+        };
+        Input::Ack { member, subscription_id, target: self.target(Some(member), what) }
+    }
+
+    fn settle(&mut self, subscription: u8, what: Pick) -> Input {
+        let ticket = self.ticket();
+        let known = pick(&self.twin.subscriptions, subscription);
+        let subscription_id = known.map_or_else(|| id_of(usize::MAX), |known| known.id.clone());
+        Input::Settle(Box::new(Settle { ticket, subscription_id, target: self.target(None, what) }))
     }
 
     fn next_number(&mut self) -> u64 {
@@ -207,7 +207,7 @@ impl World<'_> {
         };
         Arc::new(Message {
             number: MessageNumber::from_u64(self.next_number()),
-            topic: Topic::parse(crate::script::TOPICS[usize::from(topic)]).expect("a topic"),
+            topic: Topic::parse(script::TOPICS[usize::from(topic)]).expect("a topic"),
             message_id: message_id.map(|id| format!("m{id}").into()),
             body: Bytes::from_static(&ZEROS[..bytes]),
         })
@@ -258,7 +258,7 @@ impl World<'_> {
     }
 
     fn subscription_of(&self, member: MemberId) -> Option<SubscriptionId> {
-        let of = |s: &&crate::twin::Subscription| s.members.iter().any(|m| m.id == member);
+        let of = |s: &&Subscription| s.members.iter().any(|m| m.id == member);
         self.twin.subscriptions.iter().find(of).map(|s| s.id.clone())
     }
 
@@ -290,7 +290,7 @@ impl World<'_> {
 }
 
 fn patterns(kind: &Kind) -> Vec<Pattern> {
-    let texts = crate::script::PATTERNS[usize::from(kind.patterns)];
+    let texts = script::PATTERNS[usize::from(kind.patterns)];
     texts.iter().map(|text| Pattern::parse(text).expect("a pattern")).collect()
 }
 

@@ -1,33 +1,22 @@
-use std::rc::Rc;
 use std::sync::Arc;
 
 use futures_channel::oneshot;
 use smallvec::SmallVec;
 
 use crate::core::{Answer, Input, PublishRefusal};
+use crate::frontend::Failure;
 use crate::frontend::counters::{FrontendCounter, FrontendCounters};
 use crate::frontend::hub::Frontend;
-use crate::frontend::{Failure, convert};
 use crate::model::{Message, Ticket};
-use crate::proto::{PublishRequest, PublishResponse};
 
-/// Publishes one message; answered when every shard that it concerns has it in its queues.
-pub async fn publish(frontend: &Rc<Frontend>, request: PublishRequest) -> Result<PublishResponse, Failure> {
-    let published = try_publish(frontend, request).await;
-    if published.is_err() {
-        frontend.counters.count(FrontendCounter::PublishFailed);
-    }
-    published
-}
-
-async fn try_publish(frontend: &Frontend, request: PublishRequest) -> Result<PublishResponse, Failure> {
+/// Publishes one message; answered when every shard that it concerns has it in its queues. Returns
+/// how many subscriptions took it.
+pub async fn publish(frontend: &Frontend, message: Arc<Message>) -> Result<u32, Failure> {
     frontend.admit()?;
-    let message = Arc::new(convert::message(request, frontend.next_number(), &frontend.bounds)?);
     frontend.credits.take(message.cost()).await;
     let (done, taken) = oneshot::channel();
-    frontend.start_publish(Publishing::new(frontend, message.clone(), done));
-    let subscriptions = taken.await.map_err(|_| Failure::Internal)??;
-    Ok(convert::publish_response(&message, subscriptions))
+    frontend.start_publish(Publishing::new(frontend, message, done));
+    taken.await.map_err(|_| Failure::Internal)?
 }
 
 /// A publish on its way through the shards.

@@ -31,11 +31,11 @@ fn standby(epoch: u64, position: u32) -> Told {
 /// The epoch of the newest delivery to a member.
 fn epoch_of_last(stage: &mut Stage, member: MemberId) -> u64 {
     let told = stage.told(member);
-    let epochs = told.iter().filter_map(|told| match told {
+    let newest = told.iter().rev().find_map(|told| match told {
         Told::Deliver { epoch, .. } => Some(*epoch),
         _ => None,
     });
-    epochs.last().expect("a delivery")
+    newest.expect("a delivery")
 }
 
 #[test]
