@@ -50,6 +50,8 @@ pub const MAX_PENDING: u64 = 10_000_000;
 pub const MAX_PENDING_BYTES: u64 = 1024 * 1024 * 1024;
 /// What a waiting message costs beside its own bytes (bookkeeping, allocation headers), in bytes.
 pub const MESSAGE_OVERHEAD_BYTES: u64 = 160;
+/// Largest cost of one message; what waits in a subscription may not be bounded below it.
+pub const MESSAGE_COST: u64 = MESSAGE_BYTES as u64 + MESSAGE_OVERHEAD_BYTES;
 /// Largest max_in_flight of a member.
 pub const MAX_IN_FLIGHT: u32 = 1_000_000;
 
@@ -74,6 +76,9 @@ pub const EXECUTORS: usize = 256;
 pub const STREAMS_PER_CONNECTION: u32 = 16_384;
 /// Subscribe streams on one connection, so that Publish and Ack always find a free stream.
 pub const SUBSCRIPTIONS_PER_CONNECTION: usize = 10_000;
+/// Streams that a client may open and reset within one turn of reading: more is a flood, and the
+/// connection is closed with ENHANCE_YOUR_CALM.
+pub const RESET_STREAMS_PER_TURN: usize = 256;
 /// Largest header list of one call.
 pub const HEADER_LIST_BYTES: u32 = 16 * 1024;
 /// Receive window of one stream: wide enough that it never throttles a publisher.
@@ -109,6 +114,7 @@ pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 const _: () = {
     assert!(MESSAGE_BYTES + EVENT_OVERHEAD_BYTES <= EVENT_BYTES);
     assert!(EVENT_BYTES <= REQUEST_BYTES);
+    assert!(OUTSTANDING_PUBLISHES > 0 && OUTSTANDING_PUBLISH_BYTES >= MESSAGE_COST);
     // A head holds a system_id with its suffix, attempt and epoch.
     assert!(EVENT_OVERHEAD_BYTES >= 128);
     assert!(SUBSCRIPTIONS_PER_CONNECTION + 1024 <= STREAMS_PER_CONNECTION as usize);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
-pub use client::{AckMode, Header, PubOptions, SubOptions};
+pub use client::{AckMode, ConnectionOptions, Header, PubOptions, SubOptions};
 pub use logging::{LogFormat, LogOptions};
 
 use crate::limits;
@@ -78,7 +78,8 @@ pub struct ServeOptions {
 
     /// Bytes that may wait in one subscription; each message counts 160 bytes more than it has.
     #[arg(long, value_name = "N", env = "TINYBROKER_MAX_PENDING_BYTES",
-        default_value_t = limits::MAX_PENDING_BYTES, value_parser = clap::value_parser!(u64).range(1..))]
+        default_value_t = limits::MAX_PENDING_BYTES,
+        value_parser = clap::value_parser!(u64).range(limits::MESSAGE_COST..))]
     pub max_pending_bytes: u64,
 
     /// How long a shutdown waits for what is in flight, for example 5s or 1m.

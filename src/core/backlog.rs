@@ -3,8 +3,8 @@ use std::sync::Arc;
 
 use crate::model::Message;
 
-/// Above this many unused places an emptied backlog gives its memory back.
-const KEEP_PLACES: usize = 1024;
+/// Above this many unused places an emptied queue or table gives its memory back.
+pub const KEEP_PLACES: usize = 1024;
 
 /// A message in one subscription, waiting or in flight.
 #[derive(Debug, Clone)]

@@ -20,7 +20,7 @@ pub enum Counter {
     RefusedFull,
     /// Messages that waited in a subscription that ended with its last member.
     DroppedEnded,
-    /// Messages in flight at the last member of a subscription that ended with it.
+    /// Messages in flight in a subscription that ended.
     DroppedEndedInFlight,
     /// Messages that waited in a subscription ended by the DISCONNECT policy.
     DroppedDisconnect,

@@ -5,16 +5,15 @@ use super::{Books, Core, Counter, MemberKey};
 use crate::model::MemberId;
 
 impl Subscription {
-    /// Hands out what waits, as long as some member has room.
+    /// Hands out what waits, as long as some member has room. To be called after every change of what
+    /// waits or is in flight.
     pub(super) fn feed(&mut self, books: &mut Books, effects: &mut Vec<Effect>) {
-        if books.draining {
-            return;
-        }
-        while !self.backlog.is_empty() {
+        while !books.draining && !self.backlog.is_empty() {
             let Some(key) = self.roster.next(&self.members) else { break };
             self.deliver_next(key, books, effects);
             self.roster.had_its_turn(key, &mut self.members);
         }
+        self.note_room(books);
     }
 
     fn deliver_next(&mut self, key: MemberKey, books: &mut Books, effects: &mut Vec<Effect>) {

@@ -3,7 +3,7 @@ use slab::Slab;
 use smallvec::SmallVec;
 
 use super::MemberKey;
-use super::backlog::Entry;
+use super::backlog::{Entry, KEEP_PLACES};
 use crate::model::{DeliveryId, MessageNumber};
 
 /// A place in the table of what is in flight.
@@ -68,6 +68,11 @@ impl InFlight {
             None => chain.newest = older,
         }
         self.bytes -= entry.message.cost();
+        if self.slots.is_empty() && self.slots.capacity() > KEEP_PLACES {
+            self.slots = Slab::new();
+            self.by_number.shrink_to(KEEP_PLACES);
+            self.by_message_id.shrink_to(KEEP_PLACES);
+        }
         let mapped = self.by_number.remove(&entry.message.number);
         debug_assert_eq!(mapped, Some(slot), "I3: a delivery is settled once");
         if let Some(id) = entry.message.message_id.as_deref() {

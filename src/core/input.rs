@@ -30,7 +30,7 @@ pub enum Input {
     },
     /// An ack by the unary call, from any connection.
     Settle(Box<Settle>),
-    /// A member's connection has taken this many delivered messages and bytes.
+    /// A member's connection has taken this many delivered messages, `bytes` being their cost.
     Credit { member: MemberId, messages: u32, bytes: u64 },
     /// The active member of a SINGLETON group hands over.
     Resign { member: MemberId },

@@ -28,7 +28,7 @@ impl Core {
             held += subscription.backlog.len() + subscription.in_flight.len() as u64;
             in_flight += subscription.in_flight.len() as u64;
             members += subscription.members.len();
-            near_full += usize::from(subscription.is_near_full());
+            near_full += usize::from(subscription.is_near_full(&self.books.config));
             assert_eq!(self.by_id.get(&subscription.id), Some(&key), "each subscription is found by its id");
             let lingers = subscription.lingers_until.map(|at| self.lingering.contains(&(at, key)));
             assert_ne!(lingers, Some(false), "I8: a lingering subscription has its deadline");

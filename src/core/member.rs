@@ -3,6 +3,8 @@ use super::inflight::Chain;
 use crate::limits;
 use crate::model::MemberId;
 
+const WINDOW_BYTES: i64 = limits::MEMBER_WINDOW_BYTES as i64;
+
 /// One open Subscribe stream attached to a subscription.
 #[derive(Debug)]
 pub struct Member {
@@ -17,9 +19,10 @@ pub struct Member {
     pub turn: Option<u64>,
     /// The role it was last told.
     pub told_role: Option<Role>,
-    /// What may still be sent before its connection has taken some of it.
+    /// What may still be sent before its connection has taken some of it. The bytes go below zero
+    /// by at most one message.
     window_messages: u32,
-    window_bytes: u64,
+    window_bytes: i64,
 }
 
 impl Member {
@@ -33,7 +36,7 @@ impl Member {
             turn: None,
             told_role: None,
             window_messages: limits::MEMBER_WINDOW_MESSAGES,
-            window_bytes: limits::MEMBER_WINDOW_BYTES,
+            window_bytes: WINDOW_BYTES,
         }
     }
 
@@ -50,13 +53,14 @@ impl Member {
 
     pub fn use_window(&mut self, bytes: u64) {
         self.window_messages -= 1;
-        self.window_bytes = self.window_bytes.saturating_sub(bytes);
+        self.window_bytes -= bytes as i64;
     }
 
     /// The connection has taken so much: it may come again.
     pub fn refill_window(&mut self, messages: u32, bytes: u64) {
         self.window_messages =
             self.window_messages.saturating_add(messages).min(limits::MEMBER_WINDOW_MESSAGES);
-        self.window_bytes = self.window_bytes.saturating_add(bytes).min(limits::MEMBER_WINDOW_BYTES);
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        self.window_bytes = self.window_bytes.saturating_add(bytes).min(WINDOW_BYTES);
     }
 }

@@ -51,9 +51,9 @@ pub struct CoreConfig {
     /// Bytes that may wait in one subscription.
     pub max_pending_bytes: u64,
     /// A REJECT subscription with less room than this is near full: what all frontends may have
-    /// outstanding at once, so that a publish begun while nothing is near full cannot be refused.
+    /// outstanding at once and at least 1, so that a publish begun while nothing is near full cannot be refused.
     pub near_full_messages: u64,
-    /// The same in bytes.
+    /// The same in bytes, and at least the cost of the largest message.
     pub near_full_bytes: u64,
 }
 
@@ -91,6 +91,10 @@ pub(crate) struct Books {
 
 impl Core {
     pub fn new(config: CoreConfig) -> Self {
+        debug_assert!(
+            config.near_full_messages > 0,
+            "a subscription that the next message fills is near full"
+        );
         Core {
             subscriptions: Slab::new(),
             by_id: AHashMap::new(),
@@ -116,8 +120,10 @@ impl Core {
 
     /// Applies one input at `now` and appends what follows from it to `effects`, in order.
     pub fn apply(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
+        // What a deadline has ended by now is gone, even where its tick comes later.
+        self.expire(now, effects);
         match input {
-            Input::Open { member, spec } => self.open(now, member, *spec, effects),
+            Input::Open { member, spec } => self.open(member, *spec, effects),
             Input::Leave { member } => self.leave(now, member, effects),
             Input::Publish { ticket, message } => self.publish(ticket, message, effects),
             Input::Reserve { ticket, message } => self.reserve(ticket, message, effects),
@@ -126,12 +132,12 @@ impl Core {
             Input::Ack { member, subscription_id, target } => {
                 self.ack_in_stream(now, member, subscription_id, &target, effects);
             }
-            Input::Settle(settle) => self.ack_by_call(settle, effects),
+            Input::Settle(settle) => self.ack_by_call(*settle, effects),
             Input::Credit { member, messages, bytes } => {
                 self.credit(member, messages, bytes, effects);
             }
             Input::Resign { member } => self.resign(now, member, effects),
-            Input::Tick => self.expire(now, effects),
+            Input::Tick => {}
             Input::Drain { grace } => self.drain(grace, effects),
             Input::Stats { ticket } => {
                 let answer = Answer::Stats(Box::new(self.stats()));

@@ -3,17 +3,18 @@ use super::member::Member;
 use super::spec::OpenSpec;
 use super::subscription::Subscription;
 use super::{Core, SubscriptionKey};
-use crate::model::{MemberId, Mode, Time};
+use crate::model::{MemberId, Mode};
 
 impl Core {
     /// Attaches a stream to the subscription it names, which it makes where there is none.
-    pub(super) fn open(&mut self, now: Time, member: MemberId, spec: OpenSpec, effects: &mut Vec<Effect>) {
+    pub(super) fn open(&mut self, member: MemberId, spec: OpenSpec, effects: &mut Vec<Effect>) {
         let (max_in_flight, control_events) = (spec.max_in_flight, spec.control_events);
-        let key = match self.find_or_create(now, spec, effects) {
+        let key = match self.find_or_create(spec, effects) {
             Ok(key) => key,
             Err(refusal) => return effects.push(Effect::Member(member, MemberEvent::Refused(refusal))),
         };
         let subscription = &mut self.subscriptions[key];
+        subscription.asks_acks = max_in_flight > 0;
         if let Some(at) = subscription.lingers_until.take() {
             self.lingering.remove(&(at, key));
         }
@@ -30,12 +31,9 @@ impl Core {
 
     fn find_or_create(
         &mut self,
-        now: Time,
         spec: OpenSpec,
         effects: &mut Vec<Effect>,
     ) -> Result<SubscriptionKey, OpenRefusal> {
-        // What a deadline has ended by now is gone, even where its tick comes later.
-        self.expire(now, effects);
         let by_group = spec.group.as_ref().and_then(|group| self.by_group.get(group));
         let by_id = spec.subscription_id.as_ref().and_then(|id| self.by_id.get(id));
         if let Some(&key) = by_group {
@@ -45,11 +43,8 @@ impl Core {
         }
         if let Some(&key) = by_id {
             let found = &self.subscriptions[key];
-            if found.mode.is_group() {
-                return Err(OpenRefusal::IdInUse { owner: "consumer group" });
-            }
-            if spec.mode.is_group() || !found.members.is_empty() {
-                return Err(OpenRefusal::IdInUse { owner: "MULTI stream" });
+            if found.mode.is_group() || spec.mode.is_group() || !found.members.is_empty() {
+                return Err(OpenRefusal::IdInUse { owner: found.owner() });
             }
             // A MULTI stream comes back to the subscription that lingered for it.
             spec.agrees_with(&found.id, found.mode, &found.patterns, &found.options)?;
@@ -59,6 +54,9 @@ impl Core {
     }
 
     fn create(&mut self, spec: OpenSpec, effects: &mut Vec<Effect>) -> Result<SubscriptionKey, OpenRefusal> {
+        if let Some(&key) = self.by_id.get(&spec.id_if_new) {
+            return Err(OpenRefusal::IdInUse { owner: self.subscriptions[key].owner() });
+        }
         let key = self.subscriptions.vacant_key();
         self.index.insert(key, &spec.patterns)?;
         self.serial += 1;

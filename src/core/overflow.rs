@@ -16,21 +16,16 @@ impl Core {
         message: &Arc<Message>,
         effects: &mut Vec<Effect>,
     ) -> bool {
-        let subscription = &mut self.subscriptions[key];
-        if subscription.options.overflow != Overflow::Reject && subscription.is_full_for(message, &self.books)
-        {
-            match subscription.options.overflow {
-                Overflow::Disconnect => {
-                    let reason = self.overflow_reason(key);
-                    self.disconnect(key, reason, effects);
-                    return false;
-                }
-                Overflow::DropOldest => self.make_room(key, message),
-                Overflow::DropNewest | Overflow::Reject => {}
+        let subscription = &self.subscriptions[key];
+        let overflow = subscription.options.overflow;
+        if overflow != Overflow::Reject && subscription.is_full_for(message, &self.books) {
+            if overflow == Overflow::Disconnect {
+                let reason = self.overflow_reason(key);
+                self.disconnect(key, reason, effects);
+                return false;
             }
-            let subscription = &mut self.subscriptions[key];
-            if subscription.is_full_for(message, &self.books) {
-                subscription.lagged += 1;
+            if overflow == Overflow::DropNewest || !self.make_room(key, message) {
+                self.subscriptions[key].lagged += 1;
                 self.books.counters.count(Counter::DroppedNewest, 1);
                 return false;
             }
@@ -38,19 +33,21 @@ impl Core {
         let subscription = &mut self.subscriptions[key];
         subscription.backlog.push(message.clone());
         self.books.counters.count(Counter::Accepted, 1);
-        subscription.note_room(&mut self.books);
         subscription.feed(&mut self.books, effects);
         true
     }
 
-    /// Drops from the front until the message fits or nothing waits any more.
-    fn make_room(&mut self, key: SubscriptionKey, message: &Message) {
+    /// Drops from the front until the message fits. Tells whether it does.
+    fn make_room(&mut self, key: SubscriptionKey, message: &Message) -> bool {
         let subscription = &mut self.subscriptions[key];
-        while subscription.is_full_for(message, &self.books) && subscription.backlog.pop().is_some() {
+        while subscription.is_full_for(message, &self.books) {
+            if subscription.backlog.pop().is_none() {
+                return false;
+            }
             subscription.lagged += 1;
             self.books.counters.count(Counter::DroppedOldest, 1);
         }
-        subscription.note_room(&mut self.books);
+        true
     }
 
     fn overflow_reason(&self, key: SubscriptionKey) -> EndReason {

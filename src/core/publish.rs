@@ -41,7 +41,8 @@ impl Core {
                     subscription.note_room(&mut self.books);
                     targets.push((key, subscription.serial));
                 }
-                self.reservations.insert(ticket, Reservation { message, targets });
+                let twin = self.reservations.insert(ticket, Reservation { message, targets });
+                debug_assert!(twin.is_none(), "a ticket is used once");
                 Answer::Reserved
             }
         };

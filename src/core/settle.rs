@@ -21,19 +21,19 @@ impl Core {
         if subscription_id.is_some_and(|id| id != subscription.id) {
             return self.end_member(now, member, EndReason::OtherSubscription, effects);
         }
-        if subscription.asks_acks() {
+        if subscription.asks_acks {
             subscription.ack(target, Some(member_key), &mut self.books);
             subscription.feed(&mut self.books, effects);
         }
     }
 
     /// An ack by call, from whatever connection.
-    pub(super) fn ack_by_call(&mut self, settle: Box<Settle>, effects: &mut Vec<Effect>) {
+    pub(super) fn ack_by_call(&mut self, settle: Settle, effects: &mut Vec<Effect>) {
         let settlement = match self.by_id.get(&settle.subscription_id) {
             None => Settlement::UnknownSubscription,
             Some(&key) => {
                 let subscription = &mut self.subscriptions[key];
-                if subscription.asks_acks() {
+                if subscription.asks_acks {
                     let settled = subscription.ack(&settle.target, None, &mut self.books);
                     subscription.feed(&mut self.books, effects);
                     if settled > 0 { Settlement::Done { settled } } else { Settlement::NotInFlight }
@@ -66,7 +66,6 @@ impl Subscription {
                 (u32::from(self.ack_slot(slot, books)), 1)
             }
         };
-        self.note_room(books);
         books.counters.count(Counter::Acked, u64::from(settled));
         books.counters.count(Counter::AckNotFound, u64::from(asked - settled));
         settled

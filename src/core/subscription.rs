@@ -6,7 +6,7 @@ use super::inflight::InFlight;
 use super::member::Member;
 use super::roster::Roster;
 use super::spec::{OpenSpec, Overflow, SharedOptions};
-use super::{Books, MemberKey};
+use super::{Books, CoreConfig, MemberKey};
 use crate::model::{GroupName, Message, Mode, SubscriptionId, Time};
 use crate::pattern::Pattern;
 
@@ -24,6 +24,8 @@ pub struct Subscription {
     pub in_flight: InFlight,
     pub members: Slab<Member>,
     pub roster: Roster,
+    /// Whether the deliveries of its last stream are acked; always in a group.
+    pub asks_acks: bool,
     /// Room kept for publishes between their two passes.
     pub reserved_messages: u64,
     pub reserved_bytes: u64,
@@ -31,7 +33,7 @@ pub struct Subscription {
     pub lagged: u64,
     /// When it ends, while it has no member.
     pub lingers_until: Option<Time>,
-    near_full: bool,
+    counts_as_near_full: bool,
 }
 
 impl Subscription {
@@ -48,18 +50,34 @@ impl Subscription {
             in_flight: InFlight::default(),
             members: Slab::new(),
             roster: Roster::new(spec.mode),
+            asks_acks: spec.mode.is_group(),
             reserved_messages: 0,
             reserved_bytes: 0,
             lagged: 0,
             lingers_until: None,
-            near_full: false,
+            counts_as_near_full: false,
+        }
+    }
+
+    /// Who has its id, for error texts.
+    pub fn owner(&self) -> &'static str {
+        if self.mode.is_group() { "consumer group" } else { "MULTI stream" }
+    }
+
+    /// Messages and bytes that count against its limits: what waits, and in a REJECT subscription
+    /// the room that is kept. The other policies refuse nothing, so that nothing is kept from them.
+    fn pending(&self) -> (u64, u64) {
+        let (messages, bytes) = (self.backlog.len(), self.backlog.bytes());
+        match self.options.overflow {
+            Overflow::Reject => (messages + self.reserved_messages, bytes + self.reserved_bytes),
+            _ => (messages, bytes),
         }
     }
 
     /// Whether one more message of this cost has no room, whatever the policy makes of it.
     pub fn is_full_for(&self, message: &Message, books: &Books) -> bool {
-        self.backlog.len() + self.reserved_messages >= self.options.max_pending
-            || self.backlog.bytes() + self.reserved_bytes + message.cost() > books.config.max_pending_bytes
+        let (messages, bytes) = self.pending();
+        messages >= self.options.max_pending || bytes + message.cost() > books.config.max_pending_bytes
     }
 
     /// Why a REJECT subscription takes no message of this cost now.
@@ -68,27 +86,30 @@ impl Subscription {
             return None;
         }
         let subscription = self.id.clone();
-        let (waiting, limit) = (self.backlog.len() + self.reserved_messages, self.options.max_pending);
-        Some(if waiting >= limit {
-            PublishRefusal::Messages { subscription, waiting, limit }
+        let (messages, bytes) = self.pending();
+        Some(if messages >= self.options.max_pending {
+            PublishRefusal::Messages { subscription, waiting: messages, limit: self.options.max_pending }
         } else {
-            let waiting = self.backlog.bytes() + self.reserved_bytes;
-            PublishRefusal::Bytes { subscription, waiting, limit: books.config.max_pending_bytes }
+            PublishRefusal::Bytes { subscription, waiting: bytes, limit: books.config.max_pending_bytes }
         })
     }
 
+    /// Whether a publish may soon find it full. What is in flight counts too: it may return at any
+    /// time, all at once.
+    pub fn is_near_full(&self, config: &CoreConfig) -> bool {
+        let (messages, bytes) = self.pending();
+        let messages = messages + self.in_flight.len() as u64;
+        let bytes = bytes + self.in_flight.bytes();
+        self.options.overflow == Overflow::Reject
+            && (self.options.max_pending.saturating_sub(messages) < config.near_full_messages
+                || config.max_pending_bytes.saturating_sub(bytes) < config.near_full_bytes)
+    }
+
     /// Keeps the count of near full subscriptions true; to be called when what it holds has changed.
-    ///
-    /// What is in flight counts too: it may return at any time, all at once.
     pub fn note_room(&mut self, books: &mut Books) {
-        let messages = self.backlog.len() + self.reserved_messages + self.in_flight.len() as u64;
-        let bytes = self.backlog.bytes() + self.reserved_bytes + self.in_flight.bytes();
-        let room = self.options.max_pending.saturating_sub(messages);
-        let room_bytes = books.config.max_pending_bytes.saturating_sub(bytes);
-        let near_full = self.options.overflow == Overflow::Reject
-            && (room < books.config.near_full_messages || room_bytes < books.config.near_full_bytes);
-        if near_full != self.near_full {
-            self.near_full = near_full;
+        let near_full = self.is_near_full(&books.config);
+        if near_full != self.counts_as_near_full {
+            self.counts_as_near_full = near_full;
             if near_full {
                 books.near_full += 1;
             } else {
@@ -99,16 +120,7 @@ impl Subscription {
 
     /// The end of its part in the count of near full subscriptions.
     pub fn forget_room(&mut self, books: &mut Books) {
-        books.near_full -= usize::from(std::mem::take(&mut self.near_full));
-    }
-
-    pub fn is_near_full(&self) -> bool {
-        self.near_full
-    }
-
-    /// Whether its messages are acked at all.
-    pub fn asks_acks(&self) -> bool {
-        self.mode.is_group() || self.members.iter().any(|(_, member)| member.asks_acks())
+        books.near_full -= usize::from(std::mem::take(&mut self.counts_as_near_full));
     }
 
     /// Puts all that a member holds back to its old places.

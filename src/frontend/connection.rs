@@ -98,6 +98,7 @@ fn http2_server(tasks: Tasks) -> http2::Builder<Tasks> {
         .max_concurrent_streams(limits::STREAMS_PER_CONNECTION)
         .initial_stream_window_size(limits::STREAM_WINDOW_BYTES)
         .initial_connection_window_size(limits::CONNECTION_WINDOW_BYTES)
+        .max_pending_accept_reset_streams(limits::RESET_STREAMS_PER_TURN)
         .max_header_list_size(limits::HEADER_LIST_BYTES)
         .max_send_buf_size(limits::STREAM_SEND_BUFFER_BYTES)
         .auto_date_header(false);

@@ -20,6 +20,8 @@ use crate::proto::{
 
 /// The server that build.rs describes.
 pub mod generated {
+    #![allow(clippy::all)]
+
     include!(concat!(env!("OUT_DIR"), "/tinybroker.v1.Broker.rs"));
 }
 

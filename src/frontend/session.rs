@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use futures_util::Stream;
 
 use super::hub::Frontend;
-use super::{Failure, WireEvent};
+use super::{Failure, FrontendCounter, WireEvent};
 use crate::core::Input;
 use crate::limits;
 use crate::model::MemberId;
@@ -126,7 +126,11 @@ impl Session {
             return Poll::Ready(Some(Ok(event)));
         }
         if self.has_ended.get() {
-            return Poll::Ready(self.ended.borrow_mut().take().map(Err));
+            let failure = self.ended.borrow_mut().take();
+            if failure.is_some() {
+                frontend.counters.count(FrontendCounter::CallsFailed);
+            }
+            return Poll::Ready(failure.map(Err));
         }
         remember(&self.reader, cx);
         Poll::Pending

@@ -22,7 +22,7 @@ pub async fn publish(frontend: &Frontend, message: Arc<Message>) -> Result<u32, 
 /// A publish on its way through the shards.
 ///
 /// ```text
-///   one shard, or none near full:   OnePass ──all answered──▶ Done
+///   one shard, or none near full:   Direct ──all answered──▶ Done
 ///   else:  Reserving ──all have room──▶ Committing ──all answered──▶ Done
 ///                    └─some refuse: abort the others──▶ Done
 /// ```
@@ -40,7 +40,7 @@ pub struct Publishing {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pass {
-    OnePass,
+    Direct,
     Reserving,
     Committing,
     Done,
@@ -54,7 +54,7 @@ impl Publishing {
             // Nobody listens anywhere: some shard says so, which keeps one way for all.
             shards.push(0);
         }
-        let pass = if shards.len() > 1 && shared.is_near_full() { Pass::Reserving } else { Pass::OnePass };
+        let pass = if shards.len() > 1 && shared.is_near_full() { Pass::Reserving } else { Pass::Direct };
         let unanswered = shards.len();
         Publishing {
             message,
