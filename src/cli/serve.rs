@@ -11,7 +11,7 @@ use crate::admin::{Described, HealthSwitch, ServerFacts, make_services};
 use crate::config::ServeOptions;
 use crate::core::CoreConfig;
 use crate::frontend::convert::Bounds;
-use crate::frontend::{Frontend, FrontendCounters, net};
+use crate::frontend::{Frontend, FrontendCounters, net, serve_with};
 use crate::limits;
 use crate::ring::{Doorbell, Mesh, Port};
 use crate::shard::{Clock, Frame, Layout, Node, NodeConfig, Phase, Shared, runtime};
@@ -136,7 +136,7 @@ impl Blueprint {
             // In units of 100 ns: see NumberSource.
             let started = (self.wall_clock.as_nanos() / 100) as u64;
             let services = make_services(self.facts.clone(), health, self.described);
-            Frontend::new(node.clone(), self.bounds, counters.clone(), started, services);
+            Frontend::new(node.clone(), self.bounds, counters.clone(), started, serve_with(services));
         }
         node
     }

@@ -16,6 +16,7 @@ mod leave;
 mod member;
 mod open;
 mod overflow;
+mod promotion;
 mod publish;
 mod roster;
 mod settle;

@@ -8,16 +8,21 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::future::{Either, select};
+use futures_util::future::{Either, LocalBoxFuture, select};
 use futures_util::{FutureExt, pin_mut};
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tonic::Status;
 
+use super::Failure;
 use super::counters::{FrontendCounter, FrontendCounters};
-use super::{Failure, connection::Services};
 use crate::shard::runtime::{self, Sleep};
+
+/// The services of one connection, whatever they are: a request in, a response out.
+pub trait Services {
+    fn route(&self, request: Request<Incoming>) -> LocalBoxFuture<'static, Response<tonic::body::Body>>;
+}
 
 /// Answers one request, whatever it is.
 pub async fn answer(

@@ -10,34 +10,37 @@ use std::time::Instant;
 use futures_util::StreamExt;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
-use http::{Request, Response};
-use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use send_wrapper::SendWrapper;
-use tonic::body::Body;
 
-use super::call;
-use super::hub::Frontend;
+use super::call::{self, Services};
+use super::hub::{Frontend, OnConnection};
 use super::net::{Io, Turn};
-use super::service::Spawn;
 use crate::limits;
 use crate::shard::Phase;
 use crate::shard::runtime::{self, Accepted, Sleep};
 
-/// The services of one connection, whatever they are: a request in, a response out.
-pub trait Services {
-    fn route(&self, request: Request<Incoming>) -> LocalBoxFuture<'static, Response<Body>>;
-}
+/// Puts a task among those of the connection.
+pub type Spawn = Rc<dyn Fn(LocalBoxFuture<'static, ()>)>;
 
 /// Makes the services of each new connection of a frontend.
 pub type MakeServices = Box<dyn Fn(&Rc<Frontend>, Spawn) -> Rc<dyn Services>>;
+
+/// Serves each connection of a frontend in a task of its own.
+pub fn serve_with(make_services: MakeServices) -> OnConnection {
+    let make_services = Rc::new(make_services);
+    Box::new(move |frontend, accepted| {
+        let make_services = make_services.clone();
+        runtime::spawn("connection", async move { serve(frontend, accepted, &make_services).await });
+    })
+}
 
 /// Bytes of the shortest beginning of a connection: the preface and an empty SETTINGS frame.
 const SHORTEST_BEGINNING: u64 = 24 + 9;
 
 /// Serves one connection to its end: HTTP/2 and all calls in one task, so that no call spawns one.
-pub async fn serve(frontend: Rc<Frontend>, accepted: Accepted) {
+async fn serve(frontend: Rc<Frontend>, accepted: Accepted, make_services: &MakeServices) {
     let open = OpenConnection::new(&frontend);
     let turn = Rc::<Turn>::default();
     let io = match Io::new(accepted, turn.clone()) {
@@ -50,7 +53,7 @@ pub async fn serve(frontend: Rc<Frontend>, accepted: Accepted) {
         let tasks = tasks.clone();
         Rc::new(move |task| tasks.add(task))
     };
-    let services = (frontend.make_services)(&frontend, spawn);
+    let services = make_services(&frontend, spawn);
     let counters = frontend.counters.clone();
     let service = service_fn(move |request| {
         let (services, counters) = (services.clone(), counters.clone());

@@ -7,17 +7,16 @@ use ahash::AHashMap;
 use futures_channel::oneshot;
 use slab::Slab;
 
-use super::connection::MakeServices;
 use super::convert::{self, Bounds};
 use super::counters::{FrontendCounter, FrontendCounters};
 use super::credits::Credits;
-use super::rpc::publish::Publishing;
+use super::publishing::Publishing;
 use super::session::Session;
 use super::{Failure, WireEvent};
 use crate::core::{Answer, Input, MemberEvent};
 use crate::limits;
 use crate::model::{MemberId, MessageNumber, NumberSource, SubscriptionId, Ticket};
-use crate::shard::runtime::{self, Accepted};
+use crate::shard::runtime::Accepted;
 use crate::shard::{Node, Phase, Receiver};
 
 /// Ids whose shard a frontend remembers.
@@ -29,7 +28,7 @@ pub struct Frontend {
     pub node: Rc<Node>,
     pub bounds: Bounds,
     pub counters: Arc<FrontendCounters>,
-    pub(super) make_services: MakeServices,
+    on_connection: OnConnection,
     pub(super) credits: Credits,
     numbers: RefCell<NumberSource>,
     sessions: RefCell<AHashMap<u64, Rc<Session>>>,
@@ -42,6 +41,9 @@ pub struct Frontend {
     /// The tasks of open connections, to be woken when the phase changes.
     connections: RefCell<Slab<Option<Waker>>>,
 }
+
+/// What a frontend does with a connection that is its own.
+pub type OnConnection = Box<dyn Fn(Rc<Frontend>, Accepted)>;
 
 /// Who waits for an answer.
 enum Pending {
@@ -56,7 +58,7 @@ impl Frontend {
         bounds: Bounds,
         counters: Arc<FrontendCounters>,
         started: u64,
-        make_services: MakeServices,
+        on_connection: OnConnection,
     ) -> Rc<Self> {
         let frontend = Rc::new_cyclic(|me| Frontend {
             me: me.clone(),
@@ -64,7 +66,7 @@ impl Frontend {
             node: node.clone(),
             bounds,
             counters,
-            make_services,
+            on_connection,
             credits: Credits::new(limits::OUTSTANDING_PUBLISHES, limits::OUTSTANDING_PUBLISH_BYTES),
             sessions: RefCell::default(),
             next_session: Cell::new(1),
@@ -227,7 +229,7 @@ impl Receiver for Frontend {
     fn connection(&self, accepted: Accepted) {
         if let Some(frontend) = self.me.upgrade() {
             self.counters.count(FrontendCounter::Connections);
-            runtime::spawn("connection", super::connection::serve(frontend, accepted));
+            (self.on_connection)(frontend, accepted);
         }
     }
 }

@@ -7,7 +7,7 @@
 //! | `call` | around each call: deadline, panic, what is no gRPC |
 //! | `service` | the generated server's trait: tonic's types in and out, nothing else |
 //! | `rpc/` | one file an rpc, on our own types |
-//! | `session` | one Subscribe stream |
+//! | `session` | one Subscribe stream; `publishing` one publish on its way through the shards |
 //! | `hub` | what a frontend keeps: sessions, answers waited for |
 //! | `convert` | between contract and model; `event` the hot half of it, encoded by hand |
 //! | `failure`, `status` | why a call fails; what that is on the wire |
@@ -21,12 +21,14 @@ mod event;
 mod failure;
 mod hub;
 pub mod net;
+mod publishing;
 mod rpc;
 pub mod service;
 mod session;
 mod status;
 
-pub use connection::{MakeServices, Services};
+pub use call::Services;
+pub use connection::{MakeServices, serve_with};
 pub use counters::{FrontendCounter, FrontendCounters};
 pub use event::{EventCodec, ProtoCodec, WireEvent};
 pub use failure::Failure;

@@ -5,11 +5,11 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use futures_util::future::LocalBoxFuture;
 use futures_util::{Stream, StreamExt, stream};
 use send_wrapper::SendWrapper;
 use tonic::{Request, Response, Status, Streaming};
 
+use super::connection::Spawn;
 use super::hub::Frontend;
 use super::{Failure, FrontendCounter, WireEvent, convert, rpc};
 use crate::limits;
@@ -24,9 +24,6 @@ pub mod generated {
 
     include!(concat!(env!("OUT_DIR"), "/tinybroker.v1.Broker.rs"));
 }
-
-/// Puts a task among those of the connection.
-pub type Spawn = Rc<dyn Fn(LocalBoxFuture<'static, ()>)>;
 
 /// The Broker service on one connection. Tonic wants it Send; it never leaves its executor.
 #[derive(Clone)]

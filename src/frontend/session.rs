@@ -3,16 +3,16 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use futures_util::Stream;
 
-use super::hub::Frontend;
-use super::{Failure, FrontendCounter, WireEvent};
+use super::{Failure, FrontendCounter, FrontendCounters, WireEvent};
 use crate::core::Input;
 use crate::limits;
 use crate::model::MemberId;
-use crate::shard::Claim;
+use crate::shard::{Claim, Node};
 
 /// One Subscribe stream: what its shard has sent and its connection has not taken yet.
 ///
@@ -107,28 +107,29 @@ impl Session {
     }
 
     /// Ends the membership, if it still lasts.
-    pub fn leave(&self, frontend: &Frontend) {
+    pub fn leave(&self, node: &Node) {
         if let Some(shard) = self.shard.take() {
-            frontend.node.submit(shard, Input::Leave { member: self.member });
+            node.submit(shard, Input::Leave { member: self.member });
         }
     }
 
     fn poll_event(
         &self,
-        frontend: &Frontend,
+        node: &Node,
+        counters: &FrontendCounters,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<WireEvent, Failure>>> {
         let event = self.events.borrow_mut().pop_front();
         if let Some(event) = event {
             if let WireEvent::Message(delivery) = &event {
-                self.took(frontend, delivery.message.cost());
+                self.took(node, delivery.message.cost());
             }
             return Poll::Ready(Some(Ok(event)));
         }
         if self.has_ended.get() {
             let failure = self.ended.borrow_mut().take();
             if failure.is_some() {
-                frontend.counters.count(FrontendCounter::CallsFailed);
+                counters.count(FrontendCounter::CallsFailed);
             }
             return Poll::Ready(failure.map(Err));
         }
@@ -137,7 +138,7 @@ impl Session {
     }
 
     /// Tells the shard what the connection has taken, half a window at a time.
-    fn took(&self, frontend: &Frontend, bytes: u64) {
+    fn took(&self, node: &Node, bytes: u64) {
         let messages = self.taken_messages.get() + 1;
         let bytes = self.taken_bytes.get() + bytes;
         if messages < limits::MEMBER_WINDOW_MESSAGES / 2 && bytes < limits::MEMBER_WINDOW_BYTES / 2 {
@@ -148,7 +149,7 @@ impl Session {
         self.taken_messages.set(0);
         self.taken_bytes.set(0);
         if let Some(shard) = self.shard.get() {
-            frontend.node.submit(shard, Input::Credit { member: self.member, messages, bytes });
+            node.submit(shard, Input::Credit { member: self.member, messages, bytes });
         }
     }
 }
@@ -168,13 +169,14 @@ fn remember(slot: &RefCell<Option<Waker>>, cx: &Context<'_>) {
 
 /// The response side of a Subscribe stream. Dropping it is leaving.
 pub struct Events {
-    frontend: Rc<Frontend>,
     session: Rc<Session>,
+    node: Rc<Node>,
+    counters: Arc<FrontendCounters>,
 }
 
 impl Events {
-    pub(super) fn new(frontend: Rc<Frontend>, session: Rc<Session>) -> Self {
-        Events { frontend, session }
+    pub(super) fn new(session: Rc<Session>, node: Rc<Node>, counters: Arc<FrontendCounters>) -> Self {
+        Events { session, node, counters }
     }
 }
 
@@ -182,7 +184,7 @@ impl Stream for Events {
     type Item = Result<WireEvent, Failure>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.session.poll_event(&self.frontend, cx)
+        self.session.poll_event(&self.node, &self.counters, cx)
     }
 }
 

@@ -24,7 +24,7 @@ pub fn subscribe(
     frontend.admit()?;
     frontend.counters.count(FrontendCounter::Streams);
     let session = frontend.new_session();
-    let events = Events::new(frontend.clone(), session.clone());
+    let events = Events::new(session.clone(), frontend.node.clone(), frontend.counters.clone());
     let driver = Driver { frontend: frontend.clone(), session };
     let task = async move {
         driver.run(commands).await;
@@ -55,7 +55,7 @@ impl Driver {
         while let Some(Some(Ok(command))) = commands.next().now_or_never() {
             self.carry_out(command);
         }
-        self.session.leave(&self.frontend);
+        self.session.leave(&self.frontend.node);
         self.frontend.forget_session(self.session.member);
     }
 
@@ -153,7 +153,7 @@ impl Driver {
 
     /// Ends the stream with an error of this side's.
     fn end(&self, failure: Failure) {
-        self.session.leave(&self.frontend);
+        self.session.leave(&self.frontend.node);
         self.session.end(failure);
     }
 }

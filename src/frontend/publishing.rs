@@ -1,0 +1,116 @@
+use std::sync::Arc;
+
+use futures_channel::oneshot;
+use smallvec::SmallVec;
+
+use super::{Failure, FrontendCounter, FrontendCounters};
+use crate::core::{Answer, Input, PublishRefusal};
+use crate::model::{Message, Ticket};
+use crate::shard::Shared;
+
+/// A publish on its way through the shards.
+///
+/// ```text
+///   one shard, or none near full:   Direct ──all answered──▶ Done
+///   else:  Reserving ──all have room──▶ Committing ──all answered──▶ Done
+///                    └─some refuse: abort the others──▶ Done
+/// ```
+pub struct Publishing {
+    pub message: Arc<Message>,
+    shards: SmallVec<[usize; 4]>,
+    pass: Pass,
+    unanswered: usize,
+    /// Shards that keep room.
+    reserved: SmallVec<[usize; 4]>,
+    taken: u32,
+    refusal: Option<PublishRefusal>,
+    done: oneshot::Sender<Result<u32, Failure>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    Direct,
+    Reserving,
+    Committing,
+    Done,
+}
+
+impl Publishing {
+    pub fn new(shared: &Shared, message: Arc<Message>, done: oneshot::Sender<Result<u32, Failure>>) -> Self {
+        let mut shards: SmallVec<[usize; 4]> = shared.live_shards().collect();
+        if shards.is_empty() {
+            // Nobody listens anywhere: some shard says so, which keeps one way for all.
+            shards.push(0);
+        }
+        let pass = if shards.len() > 1 && shared.is_near_full() { Pass::Reserving } else { Pass::Direct };
+        let unanswered = shards.len();
+        Publishing {
+            message,
+            shards,
+            pass,
+            unanswered,
+            reserved: SmallVec::new(),
+            taken: 0,
+            refusal: None,
+            done,
+        }
+    }
+
+    /// What to ask each shard first.
+    pub fn first_pass(&self, ticket: Ticket) -> SmallVec<[(usize, Input); 4]> {
+        let input = |shard: &usize| {
+            let message = self.message.clone();
+            let input = match self.pass {
+                Pass::Reserving => Input::Reserve { ticket, message },
+                _ => Input::Publish { ticket, message },
+            };
+            (*shard, input)
+        };
+        self.shards.iter().map(input).collect()
+    }
+
+    /// Takes the answer of one shard. Returns what to ask next.
+    pub fn advance(&mut self, ticket: Ticket, from: usize, answer: Answer) -> Vec<(usize, Input)> {
+        match answer {
+            Answer::Published { subscriptions } => self.taken += subscriptions,
+            Answer::Reserved => self.reserved.push(from),
+            Answer::Refused(refusal) => self.refusal = Some(refusal),
+            Answer::Settled(_) | Answer::Stats(_) => debug_assert!(false, "no answer to a publish"),
+        }
+        self.unanswered -= 1;
+        if self.unanswered > 0 {
+            return Vec::new();
+        }
+        if self.pass != Pass::Reserving {
+            self.pass = Pass::Done;
+            return Vec::new();
+        }
+        if self.refusal.is_some() {
+            self.pass = Pass::Done;
+            return self.reserved.drain(..).map(|shard| (shard, Input::Abort { ticket })).collect();
+        }
+        self.pass = Pass::Committing;
+        self.unanswered = self.reserved.len();
+        self.reserved.drain(..).map(|shard| (shard, Input::Commit { ticket })).collect()
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.pass == Pass::Done
+    }
+
+    /// Answers whoever still waits, and counts.
+    pub fn finish(self, counters: &FrontendCounters) {
+        let result = match self.refusal {
+            Some(refusal) => Err(Failure::Publish(refusal)),
+            None => {
+                counters.count(FrontendCounter::Published);
+                if self.taken == 0 {
+                    counters.count(FrontendCounter::Unheard);
+                }
+                Ok(self.taken)
+            }
+        };
+        // A caller that has gone gets no answer; the message was published all the same.
+        let _ = self.done.send(result);
+    }
+}
