@@ -1,6 +1,6 @@
 //! Every interleaving of the two handshakes. loom reports a lost wake-up as a deadlock.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release --manifest-path tests/loom/Cargo.toml`
+//! `RUSTFLAGS="--cfg loom" cargo test --release --manifest-path tests/loom/Cargo.toml --target-dir target/loom`
 
 use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
