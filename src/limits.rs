@@ -108,6 +108,8 @@ pub const DEAD_PEER_NOTICED: Duration = Duration::from_secs(30);
 pub const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 /// How long connections may take to flush their last words at shutdown.
 pub const GOODBYE: Duration = Duration::from_millis(1500);
+/// How long a start tries to get a port that is in use.
+pub const PORT_PATIENCE: Duration = Duration::from_secs(2);
 /// Default of `--drain-timeout`.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 

@@ -1,5 +1,6 @@
 //! The commands of the binary. `serve` runs the broker; the others are its clients.
 
+mod client;
 mod publish;
 mod serve;
 mod subscribe;
@@ -18,7 +19,7 @@ pub fn run(options: Options) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("tinybroker: {error}");
+            client::say(&format!("tinybroker: {error}"));
             ExitCode::FAILURE
         }
     }

@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use futures_util::io::{AsyncRead, AsyncWrite};
 use glommio::net::{TcpListener, TcpStream};
@@ -14,7 +15,7 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::limits;
 use crate::shard::Node;
-use crate::shard::runtime::{self, Accepted};
+use crate::shard::runtime::{self, Accepted, Sleep};
 
 /// Why the process cannot listen.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +44,7 @@ pub fn listen(addresses: &[String]) -> Result<Vec<StdListener>, ListenError> {
         let before = listeners.len();
         let mut refused = None;
         for socket in sockets {
-            match bind(socket, listeners[before..].first()) {
+            match bind_patiently(socket, listeners[before..].first()) {
                 Ok(listener) => listeners.push(listener),
                 Err(reason) if reason.kind() == io::ErrorKind::AddrInUse => {
                     return Err(ListenError::InUse { address: address.clone(), socket });
@@ -66,6 +67,20 @@ pub fn listen(addresses: &[String]) -> Result<Vec<StdListener>, ListenError> {
 
 fn is_missing_family(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EADDRNOTAVAIL | libc::EAFNOSUPPORT))
+}
+
+/// A broker that has just ended holds its port for some milliseconds more, until the kernel has taken
+/// its io_uring apart: a restart must not fail for that.
+fn bind_patiently(address: SocketAddr, sibling: Option<&StdListener>) -> io::Result<StdListener> {
+    let deadline = Instant::now() + limits::PORT_PATIENCE;
+    loop {
+        match bind(address, sibling) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && Instant::now() < deadline => {
+                std::thread::sleep(limits::ACCEPT_RETRY);
+            }
+            result => return result,
+        }
+    }
 }
 
 /// Port 0 of a name's second address means the port that its first one got.
@@ -114,6 +129,8 @@ pub async fn accept(node: Rc<Node>, listener: StdListener) {
 pub struct Io {
     stream: TcpStream,
     turn: Rc<Turn>,
+    /// Until others have had their turn.
+    rest: Option<Pin<Box<Sleep>>>,
 }
 
 /// What a connection has read, in all and in this turn of its task.
@@ -146,7 +163,7 @@ impl Io {
         let socket = SockRef::from(&fd);
         socket.set_tcp_nodelay(true)?;
         socket.set_tcp_user_timeout(Some(limits::TCP_USER_TIMEOUT))?;
-        Ok(Io { stream, turn })
+        Ok(Io { stream, turn, rest: None })
     }
 
     pub fn peer(&self) -> Option<SocketAddr> {
@@ -160,11 +177,13 @@ impl hyper::rt::Read for Io {
         cx: &mut Context<'_>,
         mut buf: hyper::rt::ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        let left = limits::READ_TURN_BYTES.saturating_sub(self.turn.now.get());
+        let mut left = limits::READ_TURN_BYTES.saturating_sub(self.turn.now.get());
         if left == 0 {
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
+            ready!(self.rest.get_or_insert_with(|| Box::pin(runtime::yield_now())).as_mut().poll(cx));
+            self.turn.begin();
+            left = limits::READ_TURN_BYTES;
         }
+        self.rest = None;
         // SAFETY: the bytes are only written to, by recv(2), and exactly those are declared filled.
         let count = unsafe {
             let room = buf.as_mut();

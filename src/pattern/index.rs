@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(matching(&mut index, "xy"), [2]);
         index.remove(2, &patterns[..1]);
         assert_eq!(matching(&mut index, "a"), [2]);
-        assert_eq!(matching(&mut index, "b"), []);
+        assert!(matching(&mut index, "b").is_empty());
         index.remove(2, &patterns);
         assert!(index.is_empty());
         assert!(index.exact.is_empty() && index.globs.is_empty() && index.unselective == 0);
@@ -259,7 +259,7 @@ mod tests {
         let refused = index.insert(2, &parsed(&["a?", "b?"]));
         assert_eq!(refused, Err(IndexError::TooManyPatterns { limit: 3 }));
         assert_eq!(index.patterns(), 2);
-        assert_eq!(matching(&mut index, "ccc"), []);
+        assert!(matching(&mut index, "ccc").is_empty());
 
         // What is held already takes no room, and a repeat takes it once.
         index.insert(2, &parsed(&["aaa*", "a?", "bbb", "a?"])).unwrap();

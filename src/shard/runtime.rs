@@ -1,7 +1,8 @@
 //! The runtime: pinned executors, tasks, timers. The only file beside `frontend/net` that knows glommio.
 
 use std::future::Future;
-use std::io;
+use std::io::{self, Write};
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::process;
@@ -12,10 +13,17 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 pub use glommio::net::AcceptedTcpStream as Accepted;
 use glommio::timer::Timer;
-use glommio::{GlommioError, Latency, LocalExecutorBuilder, Placement, ReactorErrorKind, Shares};
+use glommio::{Latency, LocalExecutorBuilder, Placement, Shares, TaskQueueHandle};
 
-/// A busy executor looks at its rings and sockets at least this often.
-const PREEMPT: Duration = Duration::from_micros(500);
+/// When glommio interrupts tasks to look at sockets and timers. So long that it never comes: an
+/// executor whose preempt timer fires in the few instructions between the look at its sockets and
+/// the first task goes to sleep with tasks that are ready to run (glommio 0.9.0,
+/// `run_task_queues`), and with a short timer a busy machine gets there within minutes. Nothing here
+/// needs the interruption: no task wakes itself, whoever has more to do comes back by
+/// [`yield_now`], behind sockets and timers.
+const PREEMPT: Duration = Duration::from_secs(1);
+/// How soon after the others' turn a task that yields comes back.
+const YIELD: Duration = Duration::from_micros(1);
 /// Registered memory for file reads, of which there are none: the least that the runtime takes.
 const IO_MEMORY: usize = 64 * 1024;
 /// Entries of each of the runtime's three rings.
@@ -56,7 +64,7 @@ where
             .make();
         let executor = match executor {
             Ok(executor) => executor,
-            Err(error) => die(&explain(core, error).to_string()),
+            Err(error) => die(&explain(core, error.into()).to_string()),
         };
         if catch_unwind(AssertUnwindSafe(|| executor.run(async move { main().await }))).is_err() {
             die(&format!("executor {index} panicked; the process ends"));
@@ -65,38 +73,58 @@ where
 }
 
 fn die(reason: &str) -> ! {
-    eprintln!("tinybroker: {reason}");
+    // Nobody may be listening; the process ends all the same.
+    let _ = writeln!(io::stderr(), "tinybroker: {reason}");
     process::exit(EXIT_EXECUTOR_DIED);
 }
 
 /// Tries what an executor needs, so that a process which cannot run says so before it listens.
 pub fn probe(core: usize) -> Result<(), RuntimeError> {
-    let probe = std::thread::spawn(move || {
-        let made = LocalExecutorBuilder::new(Placement::Fixed(core))
-            .io_memory(IO_MEMORY)
-            .ring_depth(RING_DEPTH)
-            .make();
-        made.map(drop).map_err(|error| explain(core, error))
+    let limit = locked_memory_limit();
+    if limit < LOCKED_MEMORY_NEEDED {
+        return Err(RuntimeError::LockedMemory { limit, needed: LOCKED_MEMORY_NEEDED });
+    }
+    // glommio panics where the kernel has no io_uring for it: ask the kernel first.
+    try_io_uring().map_err(|error| explain(core, error))?;
+    let made = std::thread::spawn(move || {
+        let builder = LocalExecutorBuilder::new(Placement::Fixed(core));
+        builder.io_memory(IO_MEMORY).ring_depth(RING_DEPTH).make().map(drop).map_err(io::Error::from)
     });
-    probe.join().unwrap_or_else(|_| Err(RuntimeError::Other { core, reason: "it panicked".into() }))
-}
-
-fn explain(core: usize, error: GlommioError<()>) -> RuntimeError {
-    match error {
-        GlommioError::ReactorError(ReactorErrorKind::MemLockLimit(limit, needed)) => {
-            RuntimeError::LockedMemory { limit, needed }
-        }
-        GlommioError::IoError(error) => match error.raw_os_error() {
-            Some(libc::EPERM | libc::ENOSYS | libc::EACCES) => RuntimeError::NoIoUring(error),
-            Some(libc::ENOMEM) => RuntimeError::LockedMemory { limit: locked_memory_limit(), needed: NEEDED },
-            _ => RuntimeError::Other { core, reason: error.to_string() },
-        },
-        other => RuntimeError::Other { core, reason: other.to_string() },
+    match made.join() {
+        Ok(made) => made.map_err(|error| explain(core, error)),
+        Err(_) => Err(RuntimeError::Other { core, reason: "it panicked".into() }),
     }
 }
 
+fn try_io_uring() -> io::Result<()> {
+    /// `struct io_uring_params` of the kernel's interface: 120 bytes, zero for the defaults.
+    #[repr(C, align(8))]
+    struct Params([u8; 120]);
+    let mut params = Params([0; 120]);
+    // SAFETY: the pointer is valid for the call, which returns a descriptor or -1.
+    let fd = unsafe { libc::syscall(libc::SYS_io_uring_setup, 2, &mut params) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is new and nobody else's.
+    drop(unsafe { OwnedFd::from_raw_fd(fd as RawFd) });
+    Ok(())
+}
+
+fn explain(core: usize, error: io::Error) -> RuntimeError {
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::ENOSYS | libc::EACCES) => RuntimeError::NoIoUring(error),
+        Some(libc::ENOMEM) => {
+            RuntimeError::LockedMemory { limit: locked_memory_limit(), needed: LOCKED_MEMORY_AMPLE }
+        }
+        _ => RuntimeError::Other { core, reason: error.to_string() },
+    }
+}
+
+/// Below this glommio starts no executor.
+const LOCKED_MEMORY_NEEDED: u64 = 512 * 1024;
 /// What one executor may lock, to be named when the kernel says no without a figure.
-const NEEDED: u64 = 8 * 1024 * 1024;
+const LOCKED_MEMORY_AMPLE: u64 = 8 * 1024 * 1024;
 
 fn locked_memory_limit() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -107,7 +135,8 @@ fn locked_memory_limit() -> u64 {
     }
 }
 
-/// Runs a task of the executor's own, ahead of connections. Its panic ends the process.
+/// Runs a task of the executor's own, in a queue of its own, whose foreign wakes interrupt the others.
+/// Its panic ends the process.
 pub fn spawn_pump(task: impl Future<Output = ()> + 'static) {
     let queue = glommio::executor().create_task_queue(Shares::default(), Latency::Matters(PREEMPT), "pump");
     let guarded = async move {
@@ -128,12 +157,16 @@ pub fn spawn(name: &'static str, task: impl Future<Output = ()> + 'static) {
             tracing::error!(task = name, "task panicked");
         }
     };
-    drop(glommio::spawn_local(guarded).detach());
+    // Into the default queue, also where the pump's is the present one.
+    match glommio::spawn_local_into(guarded, TaskQueueHandle::default()) {
+        Ok(task) => drop(task.detach()),
+        Err(error) => tracing::error!(task = name, %error, "task not started"),
+    }
 }
 
-/// Lets the other tasks of this executor have their turn.
-pub async fn yield_now() {
-    glommio::executor().yield_task_queue_now().await;
+/// Lets sockets, timers and all other tasks of this executor have their turn.
+pub fn yield_now() -> Sleep {
+    sleep(YIELD)
 }
 
 /// A timer of this executor. Not to be moved to another thread.
