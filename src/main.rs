@@ -5,5 +5,8 @@ use tinybroker::cli;
 use tinybroker::config::Options;
 
 fn main() -> ExitCode {
-    cli::run(Options::parse())
+    match Options::try_parse() {
+        Ok(options) => cli::run(options),
+        Err(error) => cli::usage(&error),
+    }
 }

@@ -25,5 +25,26 @@ pub fn run(options: Options) -> ExitCode {
     }
 }
 
+/// Help and version as they are; a mistake in one line.
+pub fn usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        // Nobody may be reading.
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let _ = error.print();
+    } else {
+        let text = error.render().to_string();
+        let lines = text.lines().map(str::trim);
+        let mistake = lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+        let mistake: Vec<_> = mistake.filter(|line| !line.is_empty()).collect();
+        let mistake = mistake.join(" ");
+        let mistake = mistake.strip_prefix("error: ").unwrap_or(&mistake);
+        client::say(&format!("tinybroker: {mistake}; see --help"));
+    }
+    ExitCode::from(2)
+}
+
 /// What a command ends with where it fails.
 type CommandResult = Result<(), Box<dyn std::error::Error>>;

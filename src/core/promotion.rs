@@ -6,9 +6,13 @@ use crate::model::{MemberId, Time};
 
 impl Subscription {
     /// After a change of membership: promotes where nobody is active, and tells those who asked
-    /// what became of them. Does nothing in the other modes.
+    /// what became of them. Does nothing in the other modes, and nothing while the broker drains: who
+    /// would be promoted now could not get to work any more.
     pub(super) fn settle_roles(&mut self, books: &mut Books, effects: &mut Vec<Effect>) {
         let Roster::Singleton(singleton) = &mut self.roster else { return };
+        if books.draining {
+            return;
+        }
         if let Some(key) = singleton.promote(&mut self.members, &mut books.epoch) {
             let started = MemberEvent::Started(self.id.clone());
             effects.push(Effect::Member(self.members[key].id, started));

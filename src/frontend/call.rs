@@ -40,7 +40,7 @@ pub async fn answer(
         Ok(timeout) => timeout.map(runtime::sleep),
         Err(failure) => return failed(counters, failure),
     };
-    let call = AssertUnwindSafe(services.route(request)).catch_unwind();
+    let call = AssertUnwindSafe(async { services.route(request).await }).catch_unwind();
     pin_mut!(call);
     let (result, deadline) = match deadline {
         None => (call.await, None),

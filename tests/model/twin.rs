@@ -190,7 +190,7 @@ impl Twin {
             members: all().map(|s| s.members.len() as u64).sum(),
             standbys: all()
                 .filter(|s| s.mode() == Mode::Singleton)
-                .map(|s| s.members.len().saturating_sub(1) as u64)
+                .map(|s| (s.members.len() - usize::from(s.active.is_some())) as u64)
                 .sum(),
             waiting: all().map(|s| s.waiting.len() as u64).sum(),
             in_flight: all().map(|s| s.in_flight.len() as u64).sum(),

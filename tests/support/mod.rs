@@ -19,6 +19,7 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status, Streaming};
+use tonic_types::StatusExt;
 
 /// How long anything that must happen may take.
 pub const LIMIT: Duration = Duration::from_secs(20);
@@ -108,7 +109,7 @@ impl Broker {
 
     pub async fn stats(&self) -> GetStatsResponse {
         let mut admin = AdminClient::new(self.channel().await);
-        admin.get_stats(GetStatsRequest {}).await.expect("stats are served").into_inner()
+        in_time(admin.get_stats(GetStatsRequest {})).await.expect("stats are served").into_inner()
     }
 
     /// Asks for stats until they are as wanted.
@@ -142,7 +143,7 @@ pub struct Client(pub BrokerClient<Channel>);
 
 impl Client {
     pub async fn try_publish(&self, request: PublishRequest) -> Result<PublishResponse, Status> {
-        self.0.clone().publish(request).await.map(|response| response.into_inner())
+        in_time(self.0.clone().publish(request)).await.map(|response| response.into_inner())
     }
 
     pub async fn publish(&self, topic: &str, payload: &str) -> PublishResponse {
@@ -157,13 +158,14 @@ impl Client {
     }
 
     pub async fn ack(&self, request: AckRequest) -> Result<u32, Status> {
-        self.0.clone().ack(request).await.map(|response| response.into_inner().settled)
+        in_time(self.0.clone().ack(request)).await.map(|response| response.into_inner().settled)
     }
 
     /// Opens a stream and says nothing on it yet.
     pub async fn stream(&self) -> Result<Stream, Status> {
         let (commands, receiver) = mpsc::unbounded_channel();
-        let events = self.0.clone().subscribe(UnboundedReceiverStream::new(receiver)).await?.into_inner();
+        let mut stub = self.0.clone();
+        let events = in_time(stub.subscribe(UnboundedReceiverStream::new(receiver))).await?.into_inner();
         Ok(Stream { commands: Some(commands), events })
     }
 
@@ -212,9 +214,18 @@ impl Stream {
 
     /// The next event, or how the stream ended: `Ok(None)` is status OK.
     pub async fn next(&mut self) -> Result<Option<Event>, Status> {
-        let next =
-            tokio::time::timeout(LIMIT, self.events.message()).await.expect("an event or an end comes");
-        next.map(|event| event.and_then(|event| event.event))
+        in_time(self.events.message()).await.map(|event| event.and_then(|event| event.event))
+    }
+
+    /// The next message, however long it takes; `None` at the end. Other events are passed over.
+    pub async fn next_message_whenever(&mut self) -> Result<Option<Message>, Status> {
+        loop {
+            match self.events.message().await?.map(|event| event.event) {
+                Some(Some(Event::Message(message))) => return Ok(Some(message)),
+                Some(_) => {}
+                None => return Ok(None),
+            }
+        }
     }
 
     pub async fn event(&mut self) -> Event {
@@ -232,6 +243,20 @@ impl Stream {
         match self.event().await {
             Event::Message(message) => message,
             other => panic!("a message was due, {other:?} came"),
+        }
+    }
+
+    pub async fn role(&mut self) -> RoleChanged {
+        match self.event().await {
+            Event::Role(role) => role,
+            other => panic!("a role was due, {other:?} came"),
+        }
+    }
+
+    pub async fn lagged(&mut self) -> u64 {
+        match self.event().await {
+            Event::Lagged(lagged) => lagged.dropped,
+            other => panic!("lagged was due, {other:?} came"),
         }
     }
 
@@ -263,6 +288,11 @@ impl Stream {
         let next = tokio::time::timeout(QUIET, self.events.message()).await;
         assert!(next.is_err(), "nothing was due, {next:?} came");
     }
+}
+
+/// What is waited for, which comes.
+pub async fn in_time<T>(awaited: impl Future<Output = T>) -> T {
+    tokio::time::timeout(LIMIT, awaited).await.expect("it comes")
 }
 
 pub fn payload(message: &Message) -> String {
@@ -303,6 +333,14 @@ pub fn ack_by_system_id(subscription_id: &str, system_id: &str) -> AckRequest {
     AckRequest { subscription_id: subscription_id.into(), system_id: system_id.into(), ..Default::default() }
 }
 
+pub fn ack_by_message_id(subscription_id: &str, message_id: &str) -> AckRequest {
+    AckRequest {
+        subscription_id: subscription_id.into(),
+        message_id: message_id.into(),
+        ..Default::default()
+    }
+}
+
 /// A status has this code, and words that name what they must.
 #[track_caller]
 pub fn assert_status(status: &Status, code: Code, words: &[&str]) {
@@ -310,4 +348,14 @@ pub fn assert_status(status: &Status, code: Code, words: &[&str]) {
     for word in words {
         assert!(status.message().contains(word), "{:?} does not say {word:?}", status.message());
     }
+}
+
+/// INVALID_ARGUMENT that names the field, in words and as a google.rpc.BadRequest violation.
+#[track_caller]
+pub fn assert_invalid(status: &Status, field: &str, words: &[&str]) {
+    assert_status(status, Code::InvalidArgument, words);
+    assert_status(status, Code::InvalidArgument, &[field]);
+    let details = status.get_details_bad_request().expect("BadRequest comes with INVALID_ARGUMENT");
+    let named = details.field_violations.iter().any(|it| it.field == field && !it.description.is_empty());
+    assert!(named, "{details:?} has no violation of {field}");
 }

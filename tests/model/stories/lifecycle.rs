@@ -164,6 +164,18 @@ fn a_draining_broker_settles_and_takes_back_but_delivers_nothing_new() {
 }
 
 #[test]
+fn a_draining_broker_promotes_nobody() {
+    let mut stage = Stage::new();
+    let replica = OpenSpec { control_events: true, ..open(Mode::Singleton) };
+    let (leader, standby) = (stage.join(&replica), stage.join(&replica));
+    let grace = Duration::from_secs(5);
+    stage.apply(Input::Drain { grace });
+    stage.told(standby);
+    stage.leave(leader);
+    assert_eq!(stage.told(standby), []);
+}
+
+#[test]
 fn nothing_touches_who_has_left() {
     let mut stage = Stage::new();
     let gone = stage.join(&open(Mode::Balanced));

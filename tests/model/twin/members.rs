@@ -102,10 +102,13 @@ impl Twin {
 
     /// Promotes where nobody is active, tells who asked what has changed, hands out what waits.
     fn after_membership(&mut self, serial: u64) {
-        let epoch = self.epoch + 1;
+        let (epoch, draining) = (self.epoch + 1, self.draining);
         let subscription = self.by_serial(serial).expect("is there");
         let mut told = Vec::new();
-        if subscription.mode() == Mode::Singleton {
+        if draining && !subscription.members.iter().any(|member| Some(member.id) == subscription.active) {
+            subscription.active = None;
+        }
+        if subscription.mode() == Mode::Singleton && !draining {
             let first = subscription.members.first().map(|member| member.id);
             if subscription.active != first {
                 subscription.active = first;
