@@ -74,7 +74,7 @@ pub fn message(
 ) -> Result<Message, Failure> {
     let topic = Topic::parse(&request.topic).map_err(|error| invalid_topic(&error))?;
     let message_id = id_field("message_id", parse_message_id(&request.message_id))?;
-    let body = proto::Message {
+    let mut body = proto::Message {
         message_id: match &message_id {
             Some(own) => own.to_string(),
             None => number.to_string(),
@@ -82,14 +82,15 @@ pub fn message(
         topic: request.topic,
         payload: request.payload,
         headers: request.headers,
-        published_at: Some(SystemTime::now().into()),
         ..proto::Message::default()
     };
+    // The time is left out: whether a message fits must not depend on the moment.
     let bytes = body.encoded_len();
     if bytes > bounds.max_message_bytes {
         let what = "the message (topic, message_id, headers and payload)";
         return Err(Failure::TooLarge { what, bytes, limit: bounds.max_message_bytes });
     }
+    body.published_at = Some(SystemTime::now().into());
     Ok(Message { number, topic, message_id, body: Bytes::from(body.encode_to_vec()) })
 }
 

@@ -5,9 +5,10 @@ use std::marker::PhantomData;
 use bytes::BufMut;
 use prost::Message as _;
 use prost::encoding::{encode_varint, encoded_len_varint};
+use tonic::Status;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
-use tonic::{Code, Status};
 
+use super::Failure;
 use crate::core::Delivery;
 use crate::model::DeliveryId;
 use crate::proto::SubscribeEvent;
@@ -138,9 +139,7 @@ impl<U: prost::Message + Default> Decoder for ProtoDecoder<U> {
     type Error = Status;
 
     fn decode(&mut self, buf: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
-        let unreadable = |error: prost::DecodeError| {
-            Status::new(Code::InvalidArgument, format!("the request is no readable protobuf: {error}"))
-        };
-        U::decode(buf).map(Some).map_err(unreadable)
+        let unreadable = |error| Failure::invalid("request", format!("is no readable protobuf: {error}"));
+        Ok(Some(U::decode(buf).map_err(unreadable)?))
     }
 }

@@ -1,10 +1,13 @@
-//! SPEC §5: without io_uring or locked memory the process says so in one line with the remedy, and ends.
+//! SPEC §5: without io_uring or locked memory the process says so in one line with the remedy, and ends;
+//! without file descriptors it waits and goes on.
 
 use std::io;
+use std::net::TcpStream;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use crate::options::refusal_of;
+use crate::support::*;
 
 fn serve() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tinybroker"));
@@ -51,4 +54,27 @@ fn forbid_io_uring() -> io::Result<()> {
             && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program) == 0
     };
     if done { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[tokio::test]
+async fn out_of_file_descriptors_the_accept_loop_waits_and_goes_on() {
+    const DESCRIPTORS: usize = 48;
+    let bin = env!("CARGO_BIN_EXE_tinybroker");
+    let serve = format!("exec '{bin}' serve --listen 127.0.0.1:0 --shards 1 --frontends 1 --log text/warn");
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit -n {DESCRIPTORS}; {serve}")]);
+    let broker = Broker::launch(command);
+    let early = broker.client().await;
+    let strangers: Vec<_> = (0..DESCRIPTORS).map(|_| TcpStream::connect(broker.address())).collect();
+    assert!(strangers.iter().all(Result::is_ok), "the kernel's backlog takes them");
+    let open = || std::fs::read_dir(format!("/proc/{}/fd", broker.pid())).expect("it runs").count();
+    in_time(async {
+        while open() < DESCRIPTORS {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    early.publish("still", "served").await;
+    drop(strangers);
+    broker.client().await.publish("served", "again").await;
 }

@@ -50,7 +50,13 @@ impl Broker {
                 command.args([option, value]);
             }
         }
-        command.args(args).envs(env.iter().copied()).stdout(Stdio::piped());
+        command.args(args).envs(env.iter().copied());
+        Self::launch(command)
+    }
+
+    /// From a command that becomes `serve`.
+    pub fn launch(mut command: Command) -> Self {
+        command.stdout(Stdio::piped());
         let mut child = command.spawn().expect("the binary starts");
         let out = child.stdout.take().expect("stdout is piped");
         let mut addresses = Vec::new();
