@@ -1,0 +1,163 @@
+//! A member that takes nothing harms only itself: not its group, not its connection, not the broker.
+
+use std::collections::BTreeSet;
+
+use h2::client::Builder;
+use tinybroker::proto::subscribe_event::Event;
+use tinybroker::proto::{AckRequest, OpenSubscription};
+use tonic::Code;
+
+use crate::canary::Canary;
+use crate::grpc::{ACK, Connection, PUBLISH};
+use crate::process;
+use crate::raw::{self, Peer};
+use crate::support::*;
+
+/// A call with its whole body in one frame.
+fn unary(stream: u32, path: &str, request: &impl prost::Message) -> Vec<u8> {
+    let body = raw::frame(raw::DATA, raw::END_STREAM, stream, &raw::grpc(request));
+    [raw::call(stream, path), body].concat()
+}
+
+#[tokio::test]
+async fn a_stream_without_a_window_keeps_only_its_share_and_gives_it_back() {
+    let broker = Broker::start();
+    let client = broker.client().await;
+    let open = OpenSubscription { max_in_flight: 10, ..balanced("g", &["t"]) };
+    let (mut reading, _) = client.subscribe(open.clone()).await;
+    let mut stalled = Peer::with_settings(&broker, &[(raw::INITIAL_WINDOW_SIZE, 0)]).await;
+    stalled.write(&raw::open(1, open)).await;
+    broker.stats_when("both are members", |stats| stats.members == 2).await;
+
+    client.publish_numbers("t", 1, 100).await;
+    let mut taken = BTreeSet::new();
+    while taken.len() < 90 {
+        taken.insert(reading.take().await);
+    }
+    let stats = broker.stats_when("the rest is at the stalled one", |stats| stats.in_flight == 10).await;
+    assert_eq!(stats.waiting, 0);
+    stalled.write(&raw::cancel(1)).await;
+    while taken.len() < 100 {
+        let message = reading.message().await;
+        assert_eq!(message.delivery_attempt, 2);
+        taken.insert(payload(&message));
+        reading.ack(&message);
+    }
+    let stats = broker.stats_when("all is settled", |stats| stats.in_flight == 0).await;
+    assert_eq!((stats.counters["acked"], stats.members), (100, 1));
+}
+
+#[tokio::test]
+async fn calls_on_the_connection_of_a_stalled_stream_are_answered() {
+    let broker = Broker::start();
+    let (mut reading, _) = broker.client().await.subscribe(multi(&["t"])).await;
+    let mut peer = Peer::with_settings(&broker, &[(raw::INITIAL_WINDOW_SIZE, 0)]).await;
+    peer.write(&raw::open(1, multi(&["t"]))).await;
+    broker.stats_when("both are members", |stats| stats.members == 2).await;
+    for round in 0..50 {
+        let stream = 2 * round + 3;
+        let publish = unary(stream, PUBLISH, &message("t", &round.to_string()));
+        peer.write(&[publish, raw::window_update(stream, 1000)].concat()).await;
+        peer.until("the publish is answered", |frame| frame.ends(stream)).await;
+        assert_eq!(reading.payload().await, round.to_string());
+    }
+    // The stream that had to wait has lost nothing.
+    peer.write(&raw::window_update(1, raw::WIDE)).await;
+    for round in 0..50 {
+        assert_eq!(payload(&peer.message(1).await), round.to_string());
+    }
+}
+
+/// With no connection window left there is no DATA; headers, and so failures, still go out.
+#[tokio::test]
+async fn a_used_up_connection_window_stops_only_the_data_of_that_connection() {
+    const MESSAGES: u32 = 200;
+    let broker = Broker::start();
+    let canary = Canary::new(&broker).await;
+    let client = broker.client().await;
+    let (mut reading, _) = client.subscribe(multi(&["t"])).await;
+    let mut peer = Peer::with_settings(&broker, &[(raw::INITIAL_WINDOW_SIZE, raw::WIDE)]).await;
+    peer.subscribe(1, multi(&["t"])).await;
+    let text = "x".repeat(1000);
+    for _ in 0..MESSAGES {
+        client.publish("t", &text).await;
+        assert_eq!(reading.payload().await, text);
+    }
+    canary.sings().await;
+    let unknown =
+        AckRequest { subscription_id: "none".into(), system_id: "none".into(), ..Default::default() };
+    peer.write(&unary(3, ACK, &unknown)).await;
+    let answer = peer.until("NOT_FOUND is said in headers alone", |frame| frame.ends(3)).await;
+    assert_eq!(answer.kind, raw::HEADERS);
+    peer.write(&unary(5, PUBLISH, &message("t", "published all the same"))).await;
+    assert_eq!(reading.payload().await, "published all the same");
+
+    peer.write(&raw::window_update(0, raw::WIDE)).await;
+    for _ in 0..MESSAGES {
+        assert_eq!(payload(&peer.message(1).await), text);
+    }
+    assert_eq!(payload(&peer.message(1).await), "published all the same");
+    peer.until("the publish is answered", |frame| frame.ends(5)).await;
+}
+
+/// It falls behind for good, and hears so as soon as it reads again.
+#[tokio::test]
+async fn a_multi_subscriber_that_reads_nothing_is_disconnected() {
+    let broker = Broker::start();
+    let client = broker.client().await;
+    let mut narrow = Builder::new();
+    narrow.initial_window_size(100);
+    let connection = Connection::with(&broker, &mut narrow).await;
+    let open = || OpenSubscription { subscription_id: "slow".into(), max_pending: 10, ..multi(&["t"]) };
+    let mut call = connection.subscribe(open()).await;
+    call.subscription_id().await;
+    let text = "x".repeat(1000);
+    let mut published = 0;
+    while client.publish("t", &text).await.subscriptions == 1 {
+        published += 1;
+        assert!(published < 10_000, "what one subscriber holds is bounded");
+    }
+    let stats = broker.stats_when("the subscription has ended", |stats| stats.subscriptions == 0).await;
+    assert!(stats.counters["dropped_disconnect"] > 0);
+    client.subscribe(open()).await;
+
+    while let Some(bytes) = call.message().await {
+        let event = <tinybroker::proto::SubscribeEvent as prost::Message>::decode(bytes).expect("an event");
+        assert!(matches!(event.event, Some(Event::Message(_))), "what was sent before the end still comes");
+    }
+    assert_status(&call.status().await, Code::ResourceExhausted, &["behind"]);
+    broker.stats_when("nothing is held any more", |stats| stats.held_bytes == 0).await;
+}
+
+/// Its socket is not read at all: what the broker holds for it stays bounded, then it is let go.
+#[tokio::test]
+async fn a_socket_that_nobody_reads_is_in_nobodys_way() {
+    use tokio::io::AsyncWriteExt;
+    let broker = Broker::start();
+    let canary = Canary::new(&broker).await;
+    let client = broker.client().await;
+    client.publish("t", "to nobody: the connection is counted below").await;
+    let sockets = process::open_sockets(&broker);
+    let mut socket = tokio::net::TcpStream::connect(broker.address()).await.expect("the broker accepts");
+    let hello = [
+        raw::PREFACE,
+        &raw::settings(&[(raw::INITIAL_WINDOW_SIZE, raw::WIDE)]),
+        &raw::window_update(0, raw::WIDE),
+        &raw::open(1, OpenSubscription { max_pending: 100, ..multi(&["t"]) }),
+        // Answers pile up as well: they must not be made where they cannot be sent.
+        &raw::frame(raw::PING, 0, 0, b"12345678").repeat(1000),
+    ];
+    socket.write_all(&hello.concat()).await.expect("the broker reads");
+    broker.stats_when("it is a member", |stats| stats.members == 2).await;
+    let text = "x".repeat(64 * 1024);
+    let mut published = 0;
+    while client.publish("t", &text).await.subscriptions == 1 {
+        published += 1;
+        assert!(published < 1000, "what one subscriber holds is bounded");
+    }
+    canary.sings().await;
+    broker.stats_when("it is no member any more", |stats| stats.members == 1).await;
+    drop(socket);
+    process::sockets_come_home(&broker, sockets).await;
+    broker.stats_when("nothing is held any more", |stats| stats.held_bytes == 0).await;
+}
