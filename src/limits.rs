@@ -69,6 +69,9 @@ pub const RING_SLOTS: usize = 1024;
 /// Items that a pump takes from its rings in one turn, before connections get theirs.
 pub const PUMP_TURN_ITEMS: usize = 1024;
 
+/// A pump looks around at least this often, whatever wakes it or fails to.
+pub const HEARTBEAT: Duration = Duration::from_millis(500);
+
 /// Executors that one process may have: an id holds the number of its executor in 8 bits.
 pub const EXECUTORS: usize = 256;
 
@@ -94,6 +97,8 @@ pub const LISTEN_BACKLOG: i32 = 1024;
 
 /// A stream that has not said `open` by then is ended.
 pub const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long what a client still sends to a call that has ended is read and thrown away.
+pub const DISCARD: Duration = Duration::from_secs(10);
 /// A connection that has not sent an HTTP/2 preface by then is closed.
 pub const PREFACE_TIMEOUT: Duration = Duration::from_secs(20);
 /// A connection that has been silent for this long is asked for a sign of life,

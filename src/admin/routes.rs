@@ -3,8 +3,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
-use http::{Request, Response};
-use hyper::body::Incoming;
+use http::{HeaderValue, Request, Response};
 use tonic::body::Body;
 use tonic::codegen::Service;
 use tonic::server::NamedService;
@@ -16,7 +15,7 @@ use super::info::{AdminService, ServerFacts};
 use super::reflection::{self, Described};
 use crate::frontend::service::BrokerService;
 use crate::frontend::service::generated::broker_server::BrokerServer;
-use crate::frontend::{MakeServices, Services};
+use crate::frontend::{MakeServices, RequestBody, Services};
 use crate::limits;
 use crate::proto::admin_server::AdminServer;
 
@@ -49,7 +48,7 @@ pub fn make_services(
 }
 
 impl Services for Routes {
-    fn route(&self, request: Request<Incoming>) -> LocalBoxFuture<'static, Response<Body>> {
+    fn route(&self, request: Request<RequestBody>) -> LocalBoxFuture<'static, Response<Body>> {
         #[cfg(debug_assertions)]
         super::faults::inject(request.headers());
         let path = request.uri().path();
@@ -70,16 +69,26 @@ impl Services for Routes {
 }
 
 /// A generated server, which never fails itself.
-fn call<S>(server: &S, request: Request<Incoming>) -> LocalBoxFuture<'static, Response<Body>>
+fn call<S>(server: &S, request: Request<RequestBody>) -> LocalBoxFuture<'static, Response<Body>>
 where
-    S: Service<Request<Incoming>, Response = Response<Body>, Error = std::convert::Infallible>
+    S: Service<Request<RequestBody>, Response = Response<Body>, Error = std::convert::Infallible>
         + Clone
         + 'static,
 {
     let mut server = server.clone();
     async move {
         match server.call(request).await {
-            Ok(response) => response,
+            Ok(mut response) => {
+                let headers = response.headers_mut();
+                // What the generated servers say of a method that they do not know.
+                if headers.get("grpc-status").is_some_and(|status| status == "12")
+                    && !headers.contains_key("grpc-message")
+                {
+                    let text = "no such method; list them by server reflection";
+                    headers.insert("grpc-message", HeaderValue::from_static(text));
+                }
+                response
+            }
             Err(never) => match never {},
         }
     }

@@ -1,7 +1,7 @@
 use std::io::IsTerminal;
 use std::str::FromStr;
 
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{EnvFilter, LevelFilter};
 
 /// What is logged, to standard error, and how.
 #[derive(Debug, Clone, clap::Args)]
@@ -34,11 +34,27 @@ impl FromStr for LogFormat {
     }
 }
 
+impl LogFormat {
+    /// The libraries' warnings are about what the broker reports itself, or what any client can provoke:
+    /// they are for those who look closer.
+    fn filter(self) -> EnvFilter {
+        let filter = EnvFilter::default().add_directive(self.level.into());
+        if self.level > LevelFilter::INFO {
+            return filter;
+        }
+        let quiet = |target: &str| format!("{target}={}", self.level.min(LevelFilter::ERROR));
+        ["glommio", "h2"]
+            .iter()
+            .filter_map(|target| quiet(target).parse().ok())
+            .fold(filter, EnvFilter::add_directive)
+    }
+}
+
 impl LogOptions {
     /// Logs from here on.
     pub fn start(&self) {
         let logger = tracing_subscriber::fmt()
-            .with_max_level(self.log.level)
+            .with_env_filter(self.log.filter())
             .with_ansi(std::io::stderr().is_terminal())
             .with_writer(std::io::stderr);
         let started = if self.log.json { logger.json().try_init() } else { logger.try_init() };

@@ -17,19 +17,22 @@ use tonic::Status;
 
 use super::Failure;
 use super::counters::{FrontendCounter, FrontendCounters};
+use super::request::{RequestBody, Spawn};
 use crate::shard::runtime::{self, Sleep};
 
 /// The services of one connection, whatever they are: a request in, a response out.
 pub trait Services {
-    fn route(&self, request: Request<Incoming>) -> LocalBoxFuture<'static, Response<tonic::body::Body>>;
+    fn route(&self, request: Request<RequestBody>) -> LocalBoxFuture<'static, Response<tonic::body::Body>>;
 }
 
 /// Answers one request, whatever it is.
 pub async fn answer(
     services: &Rc<dyn Services>,
     counters: &Arc<FrontendCounters>,
+    spawn: Spawn,
     request: Request<Incoming>,
 ) -> Response<CallBody> {
+    let request = request.map(|body| RequestBody::new(body, spawn));
     if request.method() != Method::POST || !is_grpc(request.headers()) {
         return plain(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,

@@ -17,12 +17,10 @@ use send_wrapper::SendWrapper;
 use super::call::{self, Services};
 use super::hub::{Frontend, OnConnection};
 use super::net::{Io, Turn};
+use super::request::Spawn;
 use crate::limits;
 use crate::shard::Phase;
 use crate::shard::runtime::{self, Accepted, Sleep};
-
-/// Puts a task among those of the connection.
-pub type Spawn = Rc<dyn Fn(LocalBoxFuture<'static, ()>)>;
 
 /// Makes the services of each new connection of a frontend.
 pub type MakeServices = Box<dyn Fn(&Rc<Frontend>, Spawn) -> Rc<dyn Services>>;
@@ -53,11 +51,11 @@ async fn serve(frontend: Rc<Frontend>, accepted: Accepted, make_services: &MakeS
         let tasks = tasks.clone();
         Rc::new(move |task| tasks.add(task))
     };
-    let services = make_services(&frontend, spawn);
+    let services = make_services(&frontend, spawn.clone());
     let counters = frontend.counters.clone();
     let service = service_fn(move |request| {
-        let (services, counters) = (services.clone(), counters.clone());
-        async move { Ok::<_, Infallible>(call::answer(&services, &counters, request).await) }
+        let (services, counters, spawn) = (services.clone(), counters.clone(), spawn.clone());
+        async move { Ok::<_, Infallible>(call::answer(&services, &counters, spawn, request).await) }
     });
     let mut http2 = pin!(http2_server(tasks.clone()).serve_connection(io, service));
     let mut preface = Some(runtime::sleep(limits::PREFACE_TIMEOUT));

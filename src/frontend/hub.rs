@@ -17,7 +17,7 @@ use crate::core::{Answer, Input, MemberEvent};
 use crate::limits;
 use crate::model::{MemberId, MessageNumber, NumberSource, SubscriptionId, Ticket};
 use crate::shard::runtime::Accepted;
-use crate::shard::{Node, Phase, Receiver};
+use crate::shard::{Claim, Node, Phase, Receiver};
 
 /// Ids whose shard a frontend remembers.
 const KNOWN_SUBSCRIPTIONS: usize = 65_536;
@@ -33,6 +33,9 @@ pub struct Frontend {
     numbers: RefCell<NumberSource>,
     sessions: RefCell<AHashMap<u64, Rc<Session>>>,
     next_session: Cell<u64>,
+    /// Subscription ids kept for opens that a shard has not answered yet, whatever became of their
+    /// streams meanwhile.
+    claims: RefCell<AHashMap<u64, Claim>>,
     pending: RefCell<AHashMap<u64, Pending>>,
     next_ticket: Cell<u64>,
     /// Where the subscriptions of unary acks live, as last seen.
@@ -70,6 +73,7 @@ impl Frontend {
             credits: Credits::new(limits::OUTSTANDING_PUBLISHES, limits::OUTSTANDING_PUBLISH_BYTES),
             sessions: RefCell::default(),
             next_session: Cell::new(1),
+            claims: RefCell::default(),
             pending: RefCell::default(),
             next_ticket: Cell::new(1),
             known: RefCell::default(),
@@ -106,6 +110,11 @@ impl Frontend {
 
     pub(super) fn forget_session(&self, member: MemberId) {
         self.sessions.borrow_mut().remove(&member.number);
+    }
+
+    /// Keeps the id of an open until its shard answers.
+    pub(super) fn keep_claim(&self, member: MemberId, claim: Claim) {
+        self.claims.borrow_mut().insert(member.number, claim);
     }
 
     /// Asks a shard and waits for its answer.
@@ -175,9 +184,12 @@ impl Frontend {
 
 impl Receiver for Frontend {
     fn member_event(&self, member: MemberId, event: MemberEvent) {
+        if matches!(event, MemberEvent::Attached | MemberEvent::Refused(_)) {
+            self.claims.borrow_mut().remove(&member.number);
+        }
         let Some(session) = self.sessions.borrow().get(&member.number).cloned() else { return };
         match event {
-            MemberEvent::Attached => session.attached(),
+            MemberEvent::Attached => {}
             MemberEvent::Refused(refusal) => session.ended_by_shard(refusal.into()),
             MemberEvent::End(reason) => session.ended_by_shard(reason.into()),
             MemberEvent::Started(id) => session.push(convert::started(&id)),

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `net` | sockets: listen, accept, options, reading in turns; knows glommio |
 //! | `connection` | one HTTP/2 connection with all its calls in one task |
-//! | `call` | around each call: deadline, panic, what is no gRPC |
+//! | `call` | around each call: deadline, panic, what is no gRPC; `request` its body |
 //! | `service` | the generated server's trait: tonic's types in and out, nothing else |
 //! | `rpc/` | one file an rpc, on our own types |
 //! | `session` | one Subscribe stream; `publishing` one publish on its way through the shards |
@@ -22,6 +22,7 @@ mod failure;
 mod hub;
 pub mod net;
 mod publishing;
+mod request;
 mod rpc;
 pub mod service;
 mod session;
@@ -33,3 +34,4 @@ pub use counters::{FrontendCounter, FrontendCounters};
 pub use event::{EventCodec, ProtoCodec, WireEvent};
 pub use failure::Failure;
 pub use hub::Frontend;
+pub use request::RequestBody;

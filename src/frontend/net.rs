@@ -166,6 +166,15 @@ impl Io {
         Ok(Io { stream, turn, rest: None })
     }
 
+    /// Comes back in the next turn of the task, behind all others.
+    fn rest(&mut self, cx: &mut Context<'_>) {
+        let rest = self.rest.get_or_insert_with(|| Box::pin(runtime::yield_now()));
+        if rest.as_mut().poll(cx).is_ready() {
+            // The moment has passed already; the turn is over all the same.
+            cx.waker().wake_by_ref();
+        }
+    }
+
     pub fn peer(&self) -> Option<SocketAddr> {
         self.stream.peer_addr().ok()
     }
@@ -177,11 +186,10 @@ impl hyper::rt::Read for Io {
         cx: &mut Context<'_>,
         mut buf: hyper::rt::ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        let mut left = limits::READ_TURN_BYTES.saturating_sub(self.turn.now.get());
+        let left = limits::READ_TURN_BYTES.saturating_sub(self.turn.now.get());
         if left == 0 {
-            ready!(self.rest.get_or_insert_with(|| Box::pin(runtime::yield_now())).as_mut().poll(cx));
-            self.turn.begin();
-            left = limits::READ_TURN_BYTES;
+            self.rest(cx);
+            return Poll::Pending;
         }
         self.rest = None;
         // SAFETY: the bytes are only written to, by recv(2), and exactly those are declared filled.

@@ -9,8 +9,8 @@ use futures_util::{Stream, StreamExt, stream};
 use send_wrapper::SendWrapper;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::connection::Spawn;
 use super::hub::Frontend;
+use super::request::Spawn;
 use super::{Failure, FrontendCounter, WireEvent, convert, rpc};
 use crate::limits;
 use crate::proto::{

@@ -12,7 +12,7 @@ use super::{Failure, FrontendCounter, FrontendCounters, WireEvent};
 use crate::core::Input;
 use crate::limits;
 use crate::model::MemberId;
-use crate::shard::{Claim, Node};
+use crate::shard::Node;
 
 /// One Subscribe stream: what its shard has sent and its connection has not taken yet.
 ///
@@ -29,8 +29,6 @@ pub struct Session {
     gone: Cell<bool>,
     reader: RefCell<Option<Waker>>,
     driver: RefCell<Option<Waker>>,
-    /// Keeps the subscription id while the open is under way.
-    claim: RefCell<Option<Claim>>,
     /// Taken by the connection and not yet told to the shard.
     taken_messages: Cell<u32>,
     taken_bytes: Cell<u64>,
@@ -47,20 +45,14 @@ impl Session {
             gone: Cell::new(false),
             reader: RefCell::default(),
             driver: RefCell::default(),
-            claim: RefCell::default(),
             taken_messages: Cell::new(0),
             taken_bytes: Cell::new(0),
         })
     }
 
     /// The open is on its way to this shard.
-    pub fn opening(&self, shard: usize, claim: Claim) {
+    pub fn opening(&self, shard: usize) {
         self.shard.set(Some(shard));
-        *self.claim.borrow_mut() = Some(claim);
-    }
-
-    pub fn attached(&self) {
-        self.claim.borrow_mut().take();
     }
 
     /// The shard of the membership, as long as it lasts.
@@ -76,7 +68,6 @@ impl Session {
     /// The shard has ended the membership already.
     pub fn ended_by_shard(&self, failure: Failure) {
         self.shard.set(None);
-        self.claim.borrow_mut().take();
         self.end(failure);
     }
 

@@ -1,7 +1,7 @@
 //! Thousands of small DATA frames, an ack each, as fast as the socket takes them.
 
 use tinybroker::proto::subscribe_command::Command;
-use tinybroker::proto::{Ack, SubscribeCommand};
+use tinybroker::proto::{Ack, OpenSubscription, OverflowPolicy, SubscribeCommand};
 
 use crate::canary::Canary;
 use crate::process;
@@ -79,7 +79,6 @@ async fn acks_behind_a_bad_command_do_not_end_the_connection() {
 /// the way still.
 #[tokio::test]
 async fn acks_in_flight_to_streams_that_the_broker_ended_do_not_end_the_connection() {
-    use tinybroker::proto::{OpenSubscription, OverflowPolicy};
     const STREAMS: u32 = 200;
     let broker = Broker::start();
     let client = broker.client().await;

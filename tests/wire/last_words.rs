@@ -49,6 +49,8 @@ async fn an_ack_before_the_end_of_the_connection_is_carried_out() {
         assert_eq!((payload(&message), message.delivery_attempt), (round.to_string(), 1));
         peer.write(&raw::ack(1, &message.system_id)).await;
         peer.close().await;
+        // Else the next message may be tried on this member, before its end is noticed.
+        broker.stats_when("the member has left", |stats| stats.members == 0).await;
     }
     assert_all_acked(&broker, 100).await;
 }

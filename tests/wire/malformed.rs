@@ -64,7 +64,7 @@ async fn a_malformed_unary_request_fails_alone() {
     assert_eq!(broker.stats().await.counters["handler_panics"], 0);
 }
 
-/// What is broken off says nothing about the broker: INTERNAL would be its own fault.
+/// It fails with a status of the call's own, whichever, and not by a reset without a word.
 #[tokio::test]
 async fn a_body_that_does_not_fit_its_prefix_fails_alone() {
     let broker = Broker::start();

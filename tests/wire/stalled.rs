@@ -3,8 +3,11 @@
 use std::collections::BTreeSet;
 
 use h2::client::Builder;
+use prost::Message as _;
 use tinybroker::proto::subscribe_event::Event;
-use tinybroker::proto::{AckRequest, OpenSubscription};
+use tinybroker::proto::{AckRequest, OpenSubscription, SubscribeEvent};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 use tonic::Code;
 
 use crate::canary::Canary;
@@ -122,7 +125,7 @@ async fn a_multi_subscriber_that_reads_nothing_is_disconnected() {
     client.subscribe(open()).await;
 
     while let Some(bytes) = call.message().await {
-        let event = <tinybroker::proto::SubscribeEvent as prost::Message>::decode(bytes).expect("an event");
+        let event = SubscribeEvent::decode(bytes).expect("an event");
         assert!(matches!(event.event, Some(Event::Message(_))), "what was sent before the end still comes");
     }
     assert_status(&call.status().await, Code::ResourceExhausted, &["behind"]);
@@ -132,13 +135,12 @@ async fn a_multi_subscriber_that_reads_nothing_is_disconnected() {
 /// Its socket is not read at all: what the broker holds for it stays bounded, then it is let go.
 #[tokio::test]
 async fn a_socket_that_nobody_reads_is_in_nobodys_way() {
-    use tokio::io::AsyncWriteExt;
     let broker = Broker::start();
     let canary = Canary::new(&broker).await;
     let client = broker.client().await;
     client.publish("t", "to nobody: the connection is counted below").await;
     let sockets = process::open_sockets(&broker);
-    let mut socket = tokio::net::TcpStream::connect(broker.address()).await.expect("the broker accepts");
+    let mut socket = TcpStream::connect(broker.address()).await.expect("the broker accepts");
     let hello = [
         raw::PREFACE,
         &raw::settings(&[(raw::INITIAL_WINDOW_SIZE, raw::WIDE)]),

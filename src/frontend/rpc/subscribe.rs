@@ -120,7 +120,8 @@ impl Driver {
     fn open(&self, open: OpenRequest) -> Result<(), Failure> {
         self.frontend.admit()?;
         let (id, claim, shard) = self.claim_id(&open)?;
-        self.session.opening(shard, claim);
+        self.session.opening(shard);
+        self.frontend.keep_claim(self.session.member, claim);
         let spec = Box::new(open.into_spec(id));
         self.frontend.node.submit(shard, Input::Open { member: self.session.member, spec });
         Ok(())
