@@ -51,7 +51,9 @@ pub const MAX_PENDING_BYTES: u64 = 1024 * 1024 * 1024;
 /// What a waiting message costs beside its own bytes (bookkeeping, allocation headers), in bytes.
 pub const MESSAGE_OVERHEAD_BYTES: u64 = 160;
 /// Largest cost of one message; what waits in a subscription may not be bounded below it.
-pub const MESSAGE_COST: u64 = MESSAGE_BYTES as u64 + MESSAGE_OVERHEAD_BYTES;
+pub const MESSAGE_COST: u64 = (MESSAGE_BYTES + PUBLISHED_AT_BYTES) as u64 + MESSAGE_OVERHEAD_BYTES;
+/// What the time of publishing adds to a message; no limit of a message counts it.
+const PUBLISHED_AT_BYTES: usize = 20;
 /// Largest max_in_flight of a member.
 pub const MAX_IN_FLIGHT: u32 = 1_000_000;
 
@@ -60,12 +62,23 @@ pub const MEMBER_WINDOW_MESSAGES: u32 = 1024;
 /// Bytes of the same; one message more than this may be on its way.
 pub const MEMBER_WINDOW_BYTES: u64 = 256 * 1024;
 
-/// Publishes that one frontend may have outstanding at the shards.
-pub const OUTSTANDING_PUBLISHES: u64 = 8192;
+/// Events that a stream may have unread when it resigns, each of which brings more.
+pub const UNREAD_EVENTS: usize = 4096;
+
+/// Publishes that all frontends together may have outstanding at the shards.
+const OUTSTANDING_PUBLISHES: u64 = 8192;
 /// Bytes of the same.
-pub const OUTSTANDING_PUBLISH_BYTES: u64 = 64 * 1024 * 1024;
+const OUTSTANDING_PUBLISH_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Messages and bytes that each of so many frontends may have outstanding: its share, and never less
+/// than a few messages and the largest one.
+pub fn outstanding(frontends: usize) -> (u64, u64) {
+    let frontends = frontends as u64;
+    ((OUTSTANDING_PUBLISHES / frontends).max(64), (OUTSTANDING_PUBLISH_BYTES / frontends).max(MESSAGE_COST))
+}
+
 /// Batches that a ring between two executors holds.
-pub const RING_SLOTS: usize = 1024;
+pub const RING_SLOTS: usize = 128;
 /// Items that a pump takes from its rings in one turn, before connections get theirs.
 pub const PUMP_TURN_ITEMS: usize = 1024;
 
@@ -113,15 +126,19 @@ pub const DEAD_PEER_NOTICED: Duration = Duration::from_secs(30);
 pub const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 /// How long connections may take to flush their last words at shutdown.
 pub const GOODBYE: Duration = Duration::from_millis(1500);
-/// How long a start tries to get a port that is in use.
+/// How often a start tries to get a port that is in use,
+pub const PORT_RETRY: Duration = Duration::from_millis(20);
+/// and for how long.
 pub const PORT_PATIENCE: Duration = Duration::from_secs(2);
 /// Default of `--drain-timeout`.
-pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+pub const DRAIN_TIMEOUT: &str = "5s";
+/// Longest duration that an option takes.
+pub const OPTION_DURATION: Duration = Duration::from_secs(24 * 3600);
 
 const _: () = {
     assert!(MESSAGE_BYTES + EVENT_OVERHEAD_BYTES <= EVENT_BYTES);
+    assert!(PUBLISHED_AT_BYTES * 2 < EVENT_OVERHEAD_BYTES);
     assert!(EVENT_BYTES <= REQUEST_BYTES);
-    assert!(OUTSTANDING_PUBLISHES > 0 && OUTSTANDING_PUBLISH_BYTES >= MESSAGE_COST);
     // A head holds a system_id with its suffix, attempt and epoch.
     assert!(EVENT_OVERHEAD_BYTES >= 128);
     assert!(SUBSCRIPTIONS_PER_CONNECTION + 1024 <= STREAMS_PER_CONNECTION as usize);

@@ -23,7 +23,7 @@ const RESERVED: [(&str, &[&str]); 5] = [
     ("unsafe ", &["shard/runtime.rs", "frontend/net.rs"]),
     ("tokio::", &["cli/"]),
     ("crate::proto", &["frontend/convert.rs", "frontend/event.rs", "frontend/service.rs", "admin/", "cli/"]),
-    ("hyper::", &["frontend/call.rs", "frontend/connection.rs", "frontend/net.rs", "admin/routes.rs"]),
+    ("hyper::", &["frontend/call.rs", "frontend/connection.rs", "frontend/net.rs", "frontend/request.rs"]),
 ];
 
 /// What the pure layers must not know: clocks, sockets, threads, chance.

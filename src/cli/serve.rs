@@ -124,12 +124,13 @@ impl Blueprint {
     ) -> std::rc::Rc<Node> {
         let me = port.me();
         let layout = &self.facts.layout;
-        let outstanding = layout.frontends as u64;
+        let frontends = layout.frontends as u64;
+        let (messages, bytes) = limits::outstanding(layout.frontends);
         let core = (me < layout.shards).then_some(CoreConfig {
             epoch: self.wall_clock.as_micros() as u64,
             max_pending_bytes: self.facts.max_pending_bytes,
-            near_full_messages: outstanding * limits::OUTSTANDING_PUBLISHES,
-            near_full_bytes: outstanding * limits::OUTSTANDING_PUBLISH_BYTES,
+            near_full_messages: frontends * messages,
+            near_full_bytes: frontends * bytes,
         });
         let node = Node::new(NodeConfig { port, core, shared: self.shared, clock: self.clock });
         if let Some(counters) = self.facts.counters.get(me) {

@@ -6,7 +6,7 @@ use tracing_subscriber::filter::{EnvFilter, LevelFilter};
 /// What is logged, to standard error, and how.
 #[derive(Debug, Clone, clap::Args)]
 pub struct LogOptions {
-    /// Log format and level: text or json, then error, warn, info, debug or trace.
+    /// Log format and level: text or json, then off, error, warn, info, debug or trace.
     #[arg(long, value_name = "FORMAT/LEVEL", env = "TINYBROKER_LOG", default_value = "text/info")]
     pub log: LogFormat,
 }

@@ -84,15 +84,24 @@ pub struct ServeOptions {
 
     /// How long a shutdown waits for what is in flight, for example 5s or 1m.
     #[arg(long, value_name = "D", env = "TINYBROKER_DRAIN_TIMEOUT",
-        default_value = "5s", value_parser = humantime::parse_duration)]
+        default_value = limits::DRAIN_TIMEOUT, value_parser = duration)]
     pub drain_timeout: Duration,
 
     /// How long an idle executor spins before it sleeps, for example 20us: a shorter way for the
     /// next message against CPU time.
     #[arg(long, value_name = "D", env = "TINYBROKER_SPIN",
-        default_value = "0s", value_parser = humantime::parse_duration)]
+        default_value = "0s", value_parser = duration)]
     pub spin: Duration,
 
     #[command(flatten)]
     pub log: LogOptions,
+}
+
+/// A duration with its unit, bounded so that deadlines made from it can be reckoned.
+fn duration(text: &str) -> Result<Duration, String> {
+    let duration = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    if duration > limits::OPTION_DURATION {
+        return Err(format!("limit {}", humantime::format_duration(limits::OPTION_DURATION)));
+    }
+    Ok(duration)
 }

@@ -24,6 +24,8 @@ pub enum Counter {
     DroppedEndedInFlight,
     /// Messages that waited in a subscription ended by the DISCONNECT policy.
     DroppedDisconnect,
+    /// Subscriptions ended by the DISCONNECT policy; each also lost the message that did not fit.
+    Disconnected,
     /// Messages dropped by DROP_OLDEST.
     DroppedOldest,
     /// Messages dropped by DROP_NEWEST.
@@ -32,7 +34,7 @@ pub enum Counter {
 
 impl Counter {
     /// Every counter with its name in metrics and in the admin service.
-    pub const ALL: [(Counter, &'static str); 13] = [
+    pub const ALL: [(Counter, &'static str); 14] = [
         (Counter::Accepted, "accepted"),
         (Counter::Delivered, "delivered"),
         (Counter::Redelivered, "redelivered"),
@@ -44,6 +46,7 @@ impl Counter {
         (Counter::DroppedEnded, "dropped_subscription_ended"),
         (Counter::DroppedEndedInFlight, "dropped_subscription_ended_in_flight"),
         (Counter::DroppedDisconnect, "dropped_disconnect"),
+        (Counter::Disconnected, "disconnected_subscriptions"),
         (Counter::DroppedOldest, "dropped_oldest"),
         (Counter::DroppedNewest, "dropped_newest"),
     ];

@@ -15,6 +15,10 @@ pub enum Input {
     Leave { member: MemberId },
     /// Enqueue everywhere here that matches, or, where a subscription refuses, nowhere here.
     Publish { ticket: Ticket, message: Arc<Message> },
+    /// Enqueue everywhere here that matches, whatever its limit: the part of a publish that concerns
+    /// several shards and was begun while none was near full, so that no shard may refuse it alone.
+    /// By how much it can go beyond a limit is bounded by what frontends may have outstanding.
+    Accept { ticket: Ticket, message: Arc<Message> },
     /// First pass of a publish that concerns several shards while one is near full: keep room.
     Reserve { ticket: Ticket, message: Arc<Message> },
     /// Second pass: every shard had room.

@@ -60,6 +60,7 @@ impl Core {
             effects.push(Effect::Member(member.id, MemberEvent::End(reason.clone())));
         }
         let subscription = self.remove_subscription(key, effects);
+        self.books.counters.count(Counter::Disconnected, 1);
         self.books.counters.count(Counter::DroppedDisconnect, subscription.backlog.len());
         self.books.counters.count(Counter::DroppedEndedInFlight, subscription.in_flight.len() as u64);
     }

@@ -126,7 +126,8 @@ impl Core {
         match input {
             Input::Open { member, spec } => self.open(member, *spec, effects),
             Input::Leave { member } => self.leave(now, member, effects),
-            Input::Publish { ticket, message } => self.publish(ticket, message, effects),
+            Input::Publish { ticket, message } => self.publish(ticket, &message, effects),
+            Input::Accept { ticket, message } => self.accept_everywhere(ticket, &message, effects),
             Input::Reserve { ticket, message } => self.reserve(ticket, message, effects),
             Input::Commit { ticket } => self.commit(ticket, effects),
             Input::Abort { ticket } => self.abort(ticket),

@@ -13,18 +13,37 @@ pub struct Reservation {
 }
 
 impl Core {
-    /// One pass: enqueued in every matching subscription, or in none.
-    pub(super) fn publish(&mut self, ticket: Ticket, message: Arc<Message>, effects: &mut Vec<Effect>) {
-        let matched = self.match_topic(&message);
-        let answer = match self.refusal(&matched, &message) {
-            Some(refusal) => Answer::Refused(refusal),
-            None => {
-                let taken = matched.iter().filter(|&&key| self.accept(key, &message, effects)).count();
-                Answer::Published { subscriptions: taken as u32 }
-            }
-        };
+    /// One pass on one shard: enqueued in every matching subscription, or in none.
+    pub(super) fn publish(&mut self, ticket: Ticket, message: &Arc<Message>, effects: &mut Vec<Effect>) {
+        let matched = self.match_topic(message);
+        match self.refusal(&matched, message) {
+            Some(refusal) => effects.push(Effect::Answer(ticket, Answer::Refused(refusal))),
+            None => self.enqueue(ticket, &matched, message, effects),
+        }
         self.matched = matched;
-        effects.push(Effect::Answer(ticket, answer));
+    }
+
+    /// Enqueued in every matching subscription, which is not asked.
+    pub(super) fn accept_everywhere(
+        &mut self,
+        ticket: Ticket,
+        message: &Arc<Message>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let matched = self.match_topic(message);
+        self.enqueue(ticket, &matched, message, effects);
+        self.matched = matched;
+    }
+
+    fn enqueue(
+        &mut self,
+        ticket: Ticket,
+        matched: &[SubscriptionKey],
+        message: &Arc<Message>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let taken = matched.iter().filter(|&&key| self.accept(key, message, effects)).count();
+        effects.push(Effect::Answer(ticket, Answer::Published { subscriptions: taken as u32 }));
     }
 
     /// First of two passes: room is kept in every matching subscription, or in none.

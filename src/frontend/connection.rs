@@ -39,14 +39,14 @@ const SHORTEST_BEGINNING: u64 = 24 + 9;
 
 /// Serves one connection to its end: HTTP/2 and all calls in one task, so that no call spawns one.
 async fn serve(frontend: Rc<Frontend>, accepted: Accepted, make_services: &MakeServices) {
-    let open = OpenConnection::new(&frontend);
+    let tasks = Tasks::default();
+    let open = OpenConnection::new(&frontend, tasks.clone());
     let turn = Rc::<Turn>::default();
     let io = match Io::new(accepted, turn.clone()) {
         Ok(io) => io,
         Err(error) => return tracing::debug!(%error, "a connection ended before it began"),
     };
     let peer = io.peer();
-    let tasks = Tasks::default();
     let spawn: Spawn = {
         let tasks = tasks.clone();
         Rc::new(move |task| tasks.add(task))
@@ -110,17 +110,20 @@ fn http2_server(tasks: Tasks) -> http2::Builder<Tasks> {
 struct OpenConnection {
     frontend: Rc<Frontend>,
     key: usize,
+    tasks: Tasks,
 }
 
 impl OpenConnection {
-    fn new(frontend: &Rc<Frontend>) -> Self {
-        OpenConnection { frontend: frontend.clone(), key: frontend.add_connection() }
+    fn new(frontend: &Rc<Frontend>, tasks: Tasks) -> Self {
+        OpenConnection { frontend: frontend.clone(), key: frontend.add_connection(), tasks }
     }
 }
 
 impl Drop for OpenConnection {
     fn drop(&mut self) {
         let node = &self.frontend.node;
+        // Where the connection's task panicked some were never run: they hold what holds them.
+        drop(self.tasks.new.take());
         self.frontend.remove_connection(self.key);
         node.shared.connections(node.me()).fetch_sub(1, SeqCst);
         // Streams that end with their connection have left by now.

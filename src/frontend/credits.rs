@@ -1,17 +1,19 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::future::poll_fn;
-use std::task::{Poll, Waker};
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
 
 /// What one frontend may have outstanding at the shards. Lives on its executor.
 ///
 /// The bound keeps rings and memory within limits, and it is what "near full" is measured against.
+/// Who comes first is served first: a large message waits for its room, and nobody overtakes it.
 #[derive(Debug)]
 pub struct Credits {
     messages: Cell<u64>,
     bytes: Cell<u64>,
     max_bytes: u64,
-    waiting: RefCell<VecDeque<Waker>>,
+    waiting: RefCell<VecDeque<(u64, Waker)>>,
+    next_number: Cell<u64>,
 }
 
 impl Credits {
@@ -21,31 +23,115 @@ impl Credits {
             bytes: Cell::new(bytes),
             max_bytes: bytes,
             waiting: RefCell::default(),
+            next_number: Cell::new(0),
         }
     }
 
     /// Waits until one more message of this cost may be outstanding, and takes its place.
-    pub async fn take(&self, cost: u64) {
+    pub fn take(&self, cost: u64) -> Take<'_> {
         // A message above the whole bound takes all of it.
-        let cost = cost.min(self.max_bytes);
-        poll_fn(|cx| {
-            if self.messages.get() > 0 && self.bytes.get() >= cost {
-                self.messages.set(self.messages.get() - 1);
-                self.bytes.set(self.bytes.get() - cost);
-                return Poll::Ready(());
-            }
-            self.waiting.borrow_mut().push_back(cx.waker().clone());
-            Poll::Pending
-        })
-        .await;
+        Take { credits: self, cost: cost.min(self.max_bytes), number: None }
     }
 
     pub fn give_back(&self, cost: u64) {
         self.messages.set(self.messages.get() + 1);
         self.bytes.set(self.bytes.get() + cost.min(self.max_bytes));
-        // All of them: those who still find no room wait anew.
-        for waker in self.waiting.take() {
-            waker.wake();
+        self.wake_first();
+    }
+
+    fn wake_first(&self) {
+        if let Some((_, waker)) = self.waiting.borrow().front() {
+            waker.wake_by_ref();
         }
+    }
+
+    fn try_take(&self, cost: u64) -> bool {
+        let has_room = self.messages.get() > 0 && self.bytes.get() >= cost;
+        if has_room {
+            self.messages.set(self.messages.get() - 1);
+            self.bytes.set(self.bytes.get() - cost);
+        }
+        has_room
+    }
+}
+
+/// A place in the line for a credit.
+pub struct Take<'a> {
+    credits: &'a Credits,
+    cost: u64,
+    /// Its number in the line, once it waits.
+    number: Option<u64>,
+}
+
+impl Future for Take<'_> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let credits = self.credits;
+        let first = credits.waiting.borrow().front().map(|&(number, _)| number);
+        // One that waits nowhere while nobody else waits is first too.
+        if first == self.number && credits.try_take(self.cost) {
+            if self.number.take().is_some() {
+                credits.waiting.borrow_mut().pop_front();
+                // There may be room for the next one too.
+                credits.wake_first();
+            }
+            return Poll::Ready(());
+        }
+        let mut waiting = credits.waiting.borrow_mut();
+        match self.number {
+            Some(number) => {
+                if let Some((_, waker)) = waiting.iter_mut().find(|(other, _)| *other == number) {
+                    waker.clone_from(cx.waker());
+                }
+            }
+            None => {
+                let number = credits.next_number.replace(credits.next_number.get() + 1);
+                waiting.push_back((number, cx.waker().clone()));
+                self.number = Some(number);
+            }
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Take<'_> {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            self.credits.waiting.borrow_mut().retain(|&(other, _)| other != number);
+            self.credits.wake_first();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn who_comes_first_is_served_first() {
+        let credits = Credits::new(10, 100);
+        assert_eq!(credits.take(60).now_or_never(), Some(()));
+        let (mut large, mut small) = (credits.take(50), credits.take(1));
+        assert_eq!((&mut large).now_or_never(), None);
+        assert_eq!((&mut small).now_or_never(), None, "a small one does not overtake");
+        credits.give_back(60);
+        assert_eq!((&mut small).now_or_never(), None);
+        assert_eq!((&mut large).now_or_never(), Some(()));
+        assert_eq!((&mut small).now_or_never(), Some(()));
+    }
+
+    #[test]
+    fn who_goes_away_makes_room_in_the_line() {
+        let credits = Credits::new(1, 100);
+        assert_eq!(credits.take(1).now_or_never(), Some(()));
+        let (mut first, mut second) = (credits.take(1), credits.take(1));
+        assert_eq!((&mut first).now_or_never(), None);
+        assert_eq!((&mut second).now_or_never(), None);
+        credits.give_back(1);
+        drop(first);
+        assert_eq!((&mut second).now_or_never(), Some(()));
     }
 }

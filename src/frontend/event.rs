@@ -12,6 +12,7 @@ use super::Failure;
 use crate::core::Delivery;
 use crate::model::DeliveryId;
 use crate::proto::SubscribeEvent;
+use crate::proto::subscribe_event::Event;
 
 /// One event. A message is encoded in two parts: what differs by delivery here, and the body, which
 /// all receivers share.
@@ -29,6 +30,10 @@ const MESSAGE_DELIVERY_ATTEMPT: u8 = 7 << 3;
 const MESSAGE_EPOCH: u8 = 8 << 3;
 
 impl WireEvent {
+    pub fn is_role(&self) -> bool {
+        matches!(self, WireEvent::Other(SubscribeEvent { event: Some(Event::Role(_)) }))
+    }
+
     fn encode(&self, out: &mut impl BufMut) -> Result<(), Status> {
         match self {
             WireEvent::Message(delivery) => encode_delivery(delivery, out),

@@ -20,6 +20,10 @@ pub enum Failure {
     NotInFlight,
     #[error("this connection has {limit} subscriptions, the limit; open another connection")]
     TooManySubscriptions { limit: usize },
+    #[error(
+        "the stream has more than {limit} events that it has not read; read them before you resign again"
+    )]
+    UnreadEvents { limit: usize },
     #[error("the stream sent no open within {} s", limits::OPEN_TIMEOUT.as_secs())]
     OpenTimeout,
     #[error("the call's deadline has passed")]

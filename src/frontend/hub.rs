@@ -63,6 +63,7 @@ impl Frontend {
         started: u64,
         on_connection: OnConnection,
     ) -> Rc<Self> {
+        let outstanding = limits::outstanding(node.shared.frontends());
         let frontend = Rc::new_cyclic(|me| Frontend {
             me: me.clone(),
             numbers: RefCell::new(NumberSource::new(node.me(), started)),
@@ -70,7 +71,7 @@ impl Frontend {
             bounds,
             counters,
             on_connection,
-            credits: Credits::new(limits::OUTSTANDING_PUBLISHES, limits::OUTSTANDING_PUBLISH_BYTES),
+            credits: Credits::new(outstanding.0, outstanding.1),
             sessions: RefCell::default(),
             next_session: Cell::new(1),
             claims: RefCell::default(),

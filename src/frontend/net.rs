@@ -39,7 +39,8 @@ pub fn listen(addresses: &[String]) -> Result<Vec<StdListener>, ListenError> {
     for address in addresses {
         let no_such = |reason| ListenError::NoSuchAddress { address: address.clone(), reason };
         let mut sockets: Vec<_> = address.to_socket_addrs().map_err(no_such)?.collect();
-        sockets.sort_by_key(|socket| socket.is_ipv6());
+        // IPv4 first.
+        sockets.sort();
         sockets.dedup();
         let before = listeners.len();
         let mut refused = None;
@@ -76,7 +77,7 @@ fn bind_patiently(address: SocketAddr, sibling: Option<&StdListener>) -> io::Res
     loop {
         match bind(address, sibling) {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse && Instant::now() < deadline => {
-                std::thread::sleep(limits::ACCEPT_RETRY);
+                std::thread::sleep(limits::PORT_RETRY);
             }
             result => return result,
         }
@@ -167,7 +168,7 @@ impl Io {
     }
 
     /// Comes back in the next turn of the task, behind all others.
-    fn rest(&mut self, cx: &mut Context<'_>) {
+    fn take_a_rest(&mut self, cx: &mut Context<'_>) {
         let rest = self.rest.get_or_insert_with(|| Box::pin(runtime::yield_now()));
         if rest.as_mut().poll(cx).is_ready() {
             // The moment has passed already; the turn is over all the same.
@@ -188,7 +189,7 @@ impl hyper::rt::Read for Io {
     ) -> Poll<io::Result<()>> {
         let left = limits::READ_TURN_BYTES.saturating_sub(self.turn.now.get());
         if left == 0 {
-            self.rest(cx);
+            self.take_a_rest(cx);
             return Poll::Pending;
         }
         self.rest = None;

@@ -11,7 +11,7 @@ use crate::shard::Shared;
 /// A publish on its way through the shards.
 ///
 /// ```text
-///   one shard, or none near full:   Direct ──all answered──▶ Done
+///   one shard (which may refuse), or none near full:   Direct ──all answered──▶ Done
 ///   else:  Reserving ──all have room──▶ Committing ──all answered──▶ Done
 ///                    └─some refuse: abort the others──▶ Done
 /// ```
@@ -62,7 +62,8 @@ impl Publishing {
             let message = self.message.clone();
             let input = match self.pass {
                 Pass::Reserving => Input::Reserve { ticket, message },
-                _ => Input::Publish { ticket, message },
+                _ if self.shards.len() == 1 => Input::Publish { ticket, message },
+                _ => Input::Accept { ticket, message },
             };
             (*shard, input)
         };

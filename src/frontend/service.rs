@@ -1,11 +1,12 @@
 //! The generated server's trait: tonic's types on one side, our calls on the other.
 
 use std::cell::Cell;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::{FutureExt, Stream, StreamExt, stream};
 use send_wrapper::SendWrapper;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -108,7 +109,12 @@ impl generated::broker_server::Broker for BrokerService {
         let bounds = inner.frontend.bounds.clone();
         let commands = request.into_inner().map(move |command| convert::command(command?, &bounds));
         let (events, driver) = rpc::subscribe::subscribe(&inner.frontend, commands, seat)?;
-        (inner.spawn)(driver);
+        let counters = inner.frontend.counters.clone();
+        (inner.spawn)(Box::pin(async move {
+            if AssertUnwindSafe(driver).catch_unwind().await.is_err() {
+                counters.count(FrontendCounter::Panics);
+            }
+        }));
         Ok(Response::new(Box::pin(SendWrapper::new(events.map(|event| event.map_err(Status::from))))))
     }
 

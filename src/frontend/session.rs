@@ -61,7 +61,13 @@ impl Session {
     }
 
     pub fn push(&self, event: WireEvent) {
-        self.events.borrow_mut().push_back(event);
+        let mut events = self.events.borrow_mut();
+        // A role that nobody has read yet is outdated by the next: who does not read holds one.
+        match events.back_mut() {
+            Some(last) if last.is_role() && event.is_role() => *last = event,
+            _ => events.push_back(event),
+        }
+        drop(events);
         wake(&self.reader);
     }
 
@@ -77,7 +83,11 @@ impl Session {
             *self.ended.borrow_mut() = Some(failure);
         }
         wake(&self.reader);
-        wake(&self.driver);
+    }
+
+    /// Events that the connection has not taken yet.
+    pub fn unread(&self) -> usize {
+        self.events.borrow().len()
     }
 
     /// The broker has ended the stream.
@@ -183,5 +193,24 @@ impl Drop for Events {
     fn drop(&mut self) {
         self.session.gone.set(true);
         wake(&self.session.driver);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::Role;
+    use crate::frontend::convert;
+
+    #[test]
+    fn who_does_not_read_holds_one_role() {
+        let session = Session::new(MemberId { frontend: 0, number: 1 });
+        for position in 1..100 {
+            session.push(convert::role(Role::Standby { epoch: 1, position }));
+        }
+        assert_eq!(session.unread(), 1);
+        session.push(convert::lagged(1));
+        session.push(convert::role(Role::Active { epoch: 2 }));
+        assert_eq!(session.unread(), 3, "nothing else is outdated");
     }
 }

@@ -1,4 +1,4 @@
-//! One table: failure → code, name in metrics, details.
+//! One table: failure → code and details.
 
 use std::time::Duration;
 
@@ -6,43 +6,33 @@ use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
 use super::Failure;
-use crate::core::{EndReason, OpenRefusal, PublishRefusal};
+use crate::core::{EndReason, OpenRefusal};
 use crate::limits;
 
 /// What a client whose publish met a full subscription should wait before it tries again.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 impl Failure {
-    /// Code and name of the failure.
-    pub fn kind(&self) -> (Code, &'static str) {
+    pub fn code(&self) -> Code {
         match self {
-            Failure::Invalid { .. } => (Code::InvalidArgument, "invalid_argument"),
-            Failure::TooLarge { .. } => (Code::ResourceExhausted, "message_too_large"),
-            Failure::Publish(PublishRefusal::Messages { .. }) => {
-                (Code::ResourceExhausted, "subscription_full")
+            Failure::Invalid { .. }
+            | Failure::End(EndReason::OtherSubscription | EndReason::ResignOutsideSingleton { .. }) => {
+                Code::InvalidArgument
             }
-            Failure::Publish(PublishRefusal::Bytes { .. }) => {
-                (Code::ResourceExhausted, "subscription_full_bytes")
-            }
-            Failure::Open(OpenRefusal::Differs { .. }) => (Code::FailedPrecondition, "group_differs"),
-            Failure::Open(OpenRefusal::IdInUse { .. }) => (Code::AlreadyExists, "id_in_use"),
-            Failure::Open(OpenRefusal::Index(_)) => (Code::ResourceExhausted, "too_many_patterns"),
-            Failure::End(EndReason::Overflow { .. } | EndReason::OverflowBytes { .. }) => {
-                (Code::ResourceExhausted, "fell_behind")
-            }
-            Failure::End(EndReason::OtherSubscription) => (Code::InvalidArgument, "other_subscription"),
-            Failure::End(EndReason::ResignOutsideSingleton { .. }) => {
-                (Code::InvalidArgument, "resign_outside_singleton")
-            }
-            Failure::NoSubscription => (Code::NotFound, "no_subscription"),
-            Failure::NotInFlight => (Code::NotFound, "not_in_flight"),
-            Failure::TooManySubscriptions { .. } => (Code::ResourceExhausted, "too_many_subscriptions"),
-            Failure::OpenTimeout => (Code::DeadlineExceeded, "open_timeout"),
-            Failure::Deadline => (Code::DeadlineExceeded, "deadline"),
-            Failure::ShuttingDown => (Code::Unavailable, "shutting_down"),
-            Failure::NotServed { .. } => (Code::Unimplemented, "not_served"),
-            Failure::Internal => (Code::Internal, "internal"),
-            Failure::Transport { code, .. } => (Code::from_i32(*code), "unreadable"),
+            Failure::TooLarge { .. }
+            | Failure::Publish(_)
+            | Failure::Open(OpenRefusal::Index(_))
+            | Failure::End(EndReason::Overflow { .. } | EndReason::OverflowBytes { .. })
+            | Failure::TooManySubscriptions { .. }
+            | Failure::UnreadEvents { .. } => Code::ResourceExhausted,
+            Failure::Open(OpenRefusal::Differs { .. }) => Code::FailedPrecondition,
+            Failure::Open(OpenRefusal::IdInUse { .. }) => Code::AlreadyExists,
+            Failure::NoSubscription | Failure::NotInFlight => Code::NotFound,
+            Failure::OpenTimeout | Failure::Deadline => Code::DeadlineExceeded,
+            Failure::ShuttingDown => Code::Unavailable,
+            Failure::NotServed { .. } => Code::Unimplemented,
+            Failure::Internal => Code::Internal,
+            Failure::Transport { code, .. } => Code::from_i32(*code),
         }
     }
 
@@ -63,7 +53,7 @@ impl Failure {
 
 impl From<Failure> for Status {
     fn from(failure: Failure) -> Status {
-        let (code, _) = failure.kind();
+        let code = failure.code();
         let mut text = failure.to_string();
         truncate(&mut text, limits::ERROR_TEXT_BYTES);
         Status::with_error_details(code, text, failure.details())
@@ -75,6 +65,11 @@ impl From<Status> for Failure {
         // The transport calls a request over its limit OUT_OF_RANGE; this contract has one code for
         // all that is too large.
         let code = match status.code() {
+            // Only the decoder says so before a request is ours.
+            Code::InvalidArgument => {
+                let text = status.message();
+                return Failure::invalid("request", text.strip_prefix("request ").unwrap_or(text));
+            }
             Code::OutOfRange => Code::ResourceExhausted,
             code => code,
         };

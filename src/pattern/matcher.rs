@@ -70,7 +70,6 @@ impl Element {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
 
     use super::*;
 
@@ -167,16 +166,14 @@ mod tests {
     }
 
     #[test]
-    fn many_stars_stay_cheap() {
+    fn many_stars_end() {
+        // Backtracking would take years.
         let topic = "a".repeat(1024);
         let many = "*a".repeat(15) + "*b";
         let late = "*".to_owned() + &"?".repeat(60) + "b*";
         let braces = "{?,a}".repeat(6) + "*" + &"[ab]".repeat(50) + "b*";
-        let started = Instant::now();
         for pattern in ["*a*a*a*a*b", &many, &late, &braces] {
             assert!(!matches(pattern, &topic), "{pattern}");
         }
-        // An unoptimised build takes a small part of this; backtracking would take years.
-        assert!(started.elapsed() < Duration::from_secs(5));
     }
 }

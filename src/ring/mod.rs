@@ -27,7 +27,7 @@
 //! ```
 //!
 //! Nothing here blocks. A full ring leaves the outbox where it is, so two full rings that face each
-//! other are drained by their pumps; what an outbox may hold is bounded by the credits of its users.
+//! other are drained by their pumps; what an outbox may hold is for its users to bound.
 //! The runtime is unknown here: all that is asked of it is a [`std::task::Waker`].
 
 mod doorbell;

@@ -21,7 +21,7 @@ struct Entry {
     owner: Owner,
     shard: usize,
     /// Opens under way, and one more while the subscription lives.
-    claims: u32,
+    holds: u32,
 }
 
 /// Which shard holds a subscription id, for the whole process.
@@ -47,30 +47,30 @@ impl Directory {
         shard: usize,
     ) -> Result<Claim, IdTaken> {
         let mut entries = self.entries();
-        let fresh = || Entry { owner: owner.clone(), shard, claims: 0 };
+        let fresh = || Entry { owner: owner.clone(), shard, holds: 0 };
         let entry = entries.entry(id.clone()).or_insert_with(fresh);
         if entry.owner != *owner {
             return Err(IdTaken { owner: entry.owner.clone() });
         }
-        entry.claims += 1;
+        entry.holds += 1;
         Ok(Claim { directory: Arc::clone(self), id: id.clone() })
     }
 
     /// The subscription lives now. Its first member still holds a claim.
     pub fn created(&self, id: &SubscriptionId) {
         if let Some(entry) = self.entries().get_mut(id) {
-            entry.claims += 1;
+            entry.holds += 1;
         } else {
             debug_assert!(false, "whoever opens claims first");
         }
     }
 
-    /// The subscription is gone.
-    pub fn ended(&self, id: &SubscriptionId) {
+    /// A subscription is gone, or an open that claimed its id.
+    pub fn release(&self, id: &SubscriptionId) {
         let mut entries = self.entries();
         if let Some(entry) = entries.get_mut(id) {
-            entry.claims -= 1;
-            if entry.claims == 0 {
+            entry.holds -= 1;
+            if entry.holds == 0 {
                 entries.remove(id);
             }
         }
@@ -90,7 +90,7 @@ pub struct Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.directory.ended(&self.id);
+        self.directory.release(&self.id);
     }
 }
 
@@ -115,7 +115,7 @@ mod tests {
         directory.created(&id("a"));
         drop((first, second));
         assert_eq!(directory.shard_of(&id("a")), Some(1));
-        directory.ended(&id("a"));
+        directory.release(&id("a"));
         assert_eq!(directory.shard_of(&id("a")), None);
         assert!(directory.claim(&id("a"), &Owner::Multi, 0).is_ok());
     }

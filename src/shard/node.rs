@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 
-use super::runtime::Accepted;
+use super::runtime::{Accepted, Indivisible};
 use super::{Phase, Shared};
 use crate::core::{Answer, Core, CoreConfig, Effect, Input, MemberEvent};
 use crate::limits;
@@ -152,6 +152,7 @@ impl Node {
             debug_assert!(false, "only executors with a shard get inputs");
             return;
         };
+        let _indivisible = Indivisible;
         let mut effects = self.effects.take();
         {
             let mut core = core.borrow_mut();
@@ -185,7 +186,7 @@ impl Node {
             Effect::Member(member, _) => member.frontend,
             Effect::Answer(ticket, _) => ticket.frontend,
             Effect::Created(id) => return self.shared.directory.created(id),
-            Effect::Ended(id) => return self.shared.directory.ended(id),
+            Effect::Ended(id) => return self.shared.directory.release(id),
         };
         if usize::from(frontend) == self.me {
             self.receive(self.me, effect);

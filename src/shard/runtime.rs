@@ -19,7 +19,7 @@ use glommio::{Latency, LocalExecutorBuilder, Placement, Shares, TaskQueueHandle}
 /// executor whose preempt timer fires in the few instructions between the look at its sockets and
 /// the first task goes to sleep with tasks that are ready to run (glommio 0.9.0,
 /// `run_task_queues`), and with a short timer a busy machine gets there within minutes. Nothing here
-/// needs the interruption: no task wakes itself, whoever has more to do comes back by
+/// needs the interruption: no task wakes itself in a loop, whoever has more to do comes back by
 /// [`yield_now`], behind sockets and timers.
 const PREEMPT: Duration = Duration::from_secs(1);
 /// How soon after the others' turn a task that yields comes back.
@@ -132,6 +132,18 @@ fn locked_memory_limit() -> u64 {
     match unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit) } {
         0 => limit.rlim_cur,
         _ => 0,
+    }
+}
+
+/// While it is held a panic ends the process, whoever would have caught it: for what must not be left
+/// half done.
+pub struct Indivisible;
+
+impl Drop for Indivisible {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            die("a shard panicked; the process ends");
+        }
     }
 }
 

@@ -66,8 +66,9 @@ impl Shared {
     /// By a shard, before any effect of what it applied leaves it: who reads the flags after a
     /// member's first frame reads at least what was true then.
     pub fn publish_flags(&self, shard: usize, live: bool, near_full: bool) {
-        self.shards[shard].live.store(live, SeqCst);
+        // Who sees that a shard lives sees also whether it is near full.
         self.shards[shard].near_full.store(near_full, SeqCst);
+        self.shards[shard].live.store(live, SeqCst);
     }
 
     pub fn publish_in_flight(&self, shard: usize, in_flight: u64, drains: bool) {
@@ -89,6 +90,10 @@ impl Shared {
     /// Whether every shard drains and nothing is in flight any more.
     pub fn is_drained(&self) -> bool {
         self.shards.iter().all(|flags| flags.drains.load(SeqCst) && flags.in_flight.load(SeqCst) == 0)
+    }
+
+    pub fn frontends(&self) -> usize {
+        self.connections.len()
     }
 
     /// The number of a frontend's open connections.

@@ -131,6 +131,12 @@ impl Stage {
         self.apply(Input::Publish { ticket, message }).expect("a publish is answered")
     }
 
+    /// This shard's part of a publish over several shards that none may refuse.
+    pub fn accept(&mut self, number: u64) -> Reply {
+        let (ticket, message) = (self.ticket(), Self::message(number, 10, None));
+        self.apply(Input::Accept { ticket, message }).expect("an accept is answered")
+    }
+
     /// Keeps room for a message; the ticket is for `Commit` or `Abort`.
     pub fn reserve(&mut self, message: Arc<Message>) -> (Ticket, Reply) {
         let ticket = self.ticket();

@@ -164,6 +164,7 @@ impl Twin {
             Input::Open { member, spec } => self.open(now, *member, spec),
             Input::Leave { member } => self.leave(now, *member),
             Input::Publish { ticket, message } => self.publish(*ticket, message),
+            Input::Accept { ticket, message } => self.accept(*ticket, message),
             Input::Reserve { ticket, message } => self.reserve(*ticket, message),
             Input::Commit { ticket } => self.commit(*ticket),
             Input::Abort { ticket } => self.reservations.retain(|kept| kept.ticket != *ticket),

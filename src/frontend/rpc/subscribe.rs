@@ -55,8 +55,6 @@ impl Driver {
         while let Some(Some(Ok(command))) = commands.next().now_or_never() {
             self.carry_out(command);
         }
-        self.session.leave(&self.frontend.node);
-        self.frontend.forget_session(self.session.member);
     }
 
     /// Until the command stream or the response side ends.
@@ -113,6 +111,9 @@ impl Driver {
             (Command::Ack { subscription_id, target }, Some(shard)) => {
                 self.frontend.node.submit(shard, Input::Ack { member, subscription_id, target });
             }
+            (Command::Resign, Some(_)) if self.session.unread() > limits::UNREAD_EVENTS => {
+                self.end(Failure::UnreadEvents { limit: limits::UNREAD_EVENTS });
+            }
             (Command::Resign, Some(shard)) => self.frontend.node.submit(shard, Input::Resign { member }),
         }
     }
@@ -156,6 +157,15 @@ impl Driver {
     fn end(&self, failure: Failure) {
         self.session.leave(&self.frontend.node);
         self.session.end(failure);
+    }
+}
+
+impl Drop for Driver {
+    /// However the driver ends, also by a panic, the member leaves.
+    fn drop(&mut self) {
+        self.session.leave(&self.frontend.node);
+        self.session.end(Failure::Internal);
+        self.frontend.forget_session(self.session.member);
     }
 }
 

@@ -133,6 +133,17 @@ fn a_reservation_in_a_subscription_that_has_ended_is_taken_by_nobody() {
     assert_eq!(stage.received(successor), [0; 0]);
 }
 
+/// Else one shard would refuse what another has in its queues already.
+#[test]
+fn the_part_of_a_publish_that_none_may_refuse_is_taken_beyond_the_limit() {
+    let mut stage = Stage::new();
+    busy_member(&mut stage, &full_at(1, Overflow::Reject));
+    stage.publish_all([1]);
+    assert_eq!(stage.accept(2), Reply::Published(1));
+    assert!(matches!(stage.publish(3), Reply::Full(_)), "what may be refused is");
+    assert_eq!(stage.counted(Counter::RefusedFull), 1);
+}
+
 /// Room is kept for those who refuse: whoever drops or disconnects has nothing to keep it for.
 #[test]
 fn a_reservation_elsewhere_neither_disconnects_nor_drops() {

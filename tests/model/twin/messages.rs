@@ -43,14 +43,17 @@ impl Twin {
 
     pub(super) fn publish(&mut self, ticket: Ticket, message: &Arc<Message>) {
         let refusals = self.refusals(message);
-        let reply = if refusals.is_empty() {
-            let matching = self.matching(message);
-            Reply::Published(matching.into_iter().filter(|&serial| self.offer(serial, message)).count() as u32)
-        } else {
-            self.count("refused_subscription_full", 1);
-            Reply::Full(refusals)
-        };
-        self.said.push(Outcome::Answer(ticket, reply));
+        if refusals.is_empty() {
+            return self.accept(ticket, message);
+        }
+        self.count("refused_subscription_full", 1);
+        self.said.push(Outcome::Answer(ticket, Reply::Full(refusals)));
+    }
+
+    pub(super) fn accept(&mut self, ticket: Ticket, message: &Arc<Message>) {
+        let matching = self.matching(message);
+        let taken = matching.into_iter().filter(|&serial| self.offer(serial, message)).count();
+        self.said.push(Outcome::Answer(ticket, Reply::Published(taken as u32)));
     }
 
     pub(super) fn reserve(&mut self, ticket: Ticket, message: &Arc<Message>) {
@@ -121,6 +124,7 @@ impl Twin {
         };
         let members: Vec<MemberId> = s.members.iter().map(|member| member.id).collect();
         members.into_iter().for_each(|member| self.tell(member, Told::End(reason.clone())));
+        self.count("disconnected_subscriptions", 1);
         self.end(serial, "dropped_disconnect");
     }
 
