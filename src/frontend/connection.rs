@@ -57,31 +57,36 @@ async fn serve(frontend: Rc<Frontend>, accepted: Accepted, make_services: &MakeS
         let (services, counters, spawn) = (services.clone(), counters.clone(), spawn.clone());
         async move { Ok::<_, Infallible>(call::answer(&services, &counters, spawn, request).await) }
     });
-    let mut http2 = pin!(http2_server(tasks.clone()).serve_connection(io, service));
+    // `None` once it has ended: its calls hear of that at the latest when it is dropped.
+    let mut http2 = pin!(Some(http2_server(tasks.clone()).serve_connection(io, service)));
     let mut preface = Some(runtime::sleep(limits::PREFACE_TIMEOUT));
     let mut calls = FuturesUnordered::new();
-    let mut is_open = true;
     let mut is_told = false;
     poll_fn(|cx| {
         frontend.set_connection_waker(open.key, cx.waker());
         turn.begin();
-        if is_open && frontend.phase() == Phase::Closing && !std::mem::replace(&mut is_told, true) {
-            http2.as_mut().graceful_shutdown();
-        }
-        // A connection that is told before it has begun would wait for its preface.
-        let is_silent = turn.total() < SHORTEST_BEGINNING;
-        if is_open && is_silent && (is_told || is_due(&mut preface, cx)) {
-            return Poll::Ready(());
-        }
-        if is_open && let Poll::Ready(result) = http2.as_mut().poll(cx) {
-            is_open = false;
-            if let Err(error) = result {
+        let mut is_over = true;
+        if let Some(mut connection) = http2.as_mut().as_pin_mut() {
+            if frontend.phase() == Phase::Closing && !std::mem::replace(&mut is_told, true) {
+                connection.as_mut().graceful_shutdown();
+            }
+            // A connection that is told before it has begun would wait for its preface.
+            let is_silent = turn.total() < SHORTEST_BEGINNING;
+            if is_silent && (is_told || is_due(&mut preface, cx)) {
+                return Poll::Ready(());
+            }
+            let ended = connection.poll(cx);
+            is_over = ended.is_ready();
+            if let Poll::Ready(Err(error)) = ended {
                 tracing::debug!(?peer, %error, "connection ended");
             }
         }
+        if is_over {
+            http2.set(None);
+        }
         tasks.poll(&mut calls, cx);
         frontend.node.flush();
-        if !is_open && calls.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        if is_over && calls.is_empty() { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
 }
