@@ -163,8 +163,7 @@ impl Driver {
 impl Drop for Driver {
     /// However the driver ends, also by a panic, the member leaves.
     fn drop(&mut self) {
-        self.session.leave(&self.frontend.node);
-        self.session.end(Failure::Internal);
+        self.end(Failure::Internal);
         self.frontend.forget_session(self.session.member);
     }
 }
