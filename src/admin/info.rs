@@ -7,6 +7,7 @@ use futures_util::future::join_all;
 use send_wrapper::SendWrapper;
 use tonic::{Request, Response, Status};
 
+use super::process::ProcessFigures;
 use crate::core::{Answer, Input, Stats};
 use crate::frontend::{Failure, Frontend, FrontendCounters};
 use crate::proto::admin_server::Admin;
@@ -77,6 +78,7 @@ impl Admin for AdminService {
         for (name, count) in stats.counters.named().chain(frontends) {
             *counters.entry(name.into()).or_default() += count;
         }
+        let process = ProcessFigures::read();
         Ok(Response::new(GetStatsResponse {
             connections,
             subscriptions: stats.subscriptions,
@@ -87,6 +89,10 @@ impl Admin for AdminService {
             patterns: stats.patterns,
             held_bytes: stats.held_bytes,
             counters,
+            cpu_time: process.cpu_time.and_then(|time| time.try_into().ok()),
+            resident_bytes: process.resident_bytes,
+            peak_resident_bytes: process.peak_resident_bytes,
+            open_descriptors: process.open_descriptors,
         }))
     }
 }

@@ -4,6 +4,7 @@
 mod faults;
 mod health;
 mod info;
+mod process;
 mod reflection;
 mod routes;
 

@@ -34,7 +34,8 @@ impl WireEvent {
         matches!(self, WireEvent::Other(SubscribeEvent { event: Some(Event::Role(_)) }))
     }
 
-    fn encode(&self, out: &mut impl BufMut) -> Result<(), Status> {
+    /// Appends the event as protobuf, without a frame around it. Fails where `out` cannot grow enough.
+    pub fn encode(&self, out: &mut impl BufMut) -> Result<(), Status> {
         match self {
             WireEvent::Message(delivery) => encode_delivery(delivery, out),
             WireEvent::Other(event) => {

@@ -36,5 +36,6 @@ mod roles;
 mod singleton;
 mod size;
 mod slow;
+mod stats;
 mod topics;
 mod unserved;

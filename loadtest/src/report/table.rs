@@ -1,0 +1,162 @@
+//! The report as text: for a terminal, and as Markdown for the documentation.
+
+use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle, presets};
+
+use super::summary::{self, Grid, Section};
+use super::{Report, Run, units};
+
+/// Characters in a line of the terminal report, at most.
+const WIDTH: u16 = 120;
+const INDENT: u16 = 2;
+
+/// Columns apart, and a rule below the header.
+const RULED: TableStyle = presets::NOTHING.header_separator(LineStyle::none().fill('─').junction('─'));
+
+/// The report for a terminal.
+pub fn text(report: &Report) -> String {
+    let mut text = String::new();
+    for section in summary::sections(report) {
+        text += &format!("{}\n", heading(&section));
+        for grid in grids(&section) {
+            text += &format!("{}\n\n", terminal_table(&grid));
+        }
+        let details: String = section.runs.iter().map(|run| terminal_details(run)).collect();
+        text += &details;
+        if !details.is_empty() {
+            text.push('\n');
+        }
+    }
+    text + &conclusion(report) + "\n"
+}
+
+/// The same as Markdown, with the environment above it.
+pub fn markdown(report: &Report) -> String {
+    let mut text = String::new();
+    for (name, value) in report.environment.facts() {
+        text += &format!("- {name}: {}\n", inline(&value));
+    }
+    text += &format!("\n```sh\n{}\n```\n\n", report.environment.command);
+    for section in summary::sections(report) {
+        text += &format!("## {}\n\n", inline(&heading(&section)));
+        for grid in grids(&section) {
+            text += &format!("{}\n\n", markdown_table(&grid));
+        }
+        let details: String = section.runs.iter().map(|run| markdown_details(run)).collect();
+        text += &details;
+        if !details.is_empty() {
+            text.push('\n');
+        }
+    }
+    text + &conclusion(report) + "\n"
+}
+
+fn grids(section: &Section<'_>) -> impl Iterator<Item = Grid> {
+    let grids = [summary::summary(&section.runs), summary::more_times(&section.runs)];
+    grids.into_iter().filter(|grid| !grid.rows.is_empty())
+}
+
+/// One sentence on all ledgers.
+pub fn conclusion(report: &Report) -> String {
+    let failed = report.runs.iter().filter(|run| !run.passed()).count();
+    match (report.runs.len(), failed) {
+        (0, _) => "Nothing was run.".to_owned(),
+        (1, 0) => "The ledger is in order.".to_owned(),
+        (1, _) => "FAILED: the ledger shows broken promises.".to_owned(),
+        (runs, 0) => format!("All {runs} ledgers are in order."),
+        (runs, failed) => format!("FAILED: {failed} of {runs} ledgers show broken promises."),
+    }
+}
+
+fn heading(section: &Section<'_>) -> String {
+    match summary::timed(&section.runs) {
+        Some(timed) => format!("{}, times: {timed}", section.scenario),
+        None => section.scenario.to_owned(),
+    }
+}
+
+fn terminal_table(grid: &Grid) -> String {
+    let mut table = drawn(grid, RULED, str::to_owned);
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
+    table.trim_fmt()
+}
+
+fn markdown_table(grid: &Grid) -> String {
+    let table = drawn(grid, presets::ASCII_MARKDOWN, inline).to_string();
+    let mut lines: Vec<String> = table.lines().map(str::to_owned).collect();
+    // The style knows no alignment: a colon at a column's end sets it to the right.
+    if let Some(rule) = lines.get_mut(1) {
+        let columns: Vec<&str> = rule.trim_matches('|').split('|').collect();
+        let numbers = columns.iter().skip(1).map(|dashes| format!("{}:", &dashes[1..]));
+        let name = columns.first().map(|dashes| (*dashes).to_owned());
+        *rule = format!("|{}|", name.into_iter().chain(numbers).collect::<Vec<_>>().join("|"));
+    }
+    lines.join("\n")
+}
+
+fn drawn(grid: &Grid, style: TableStyle, write: impl Fn(&str) -> String) -> Table {
+    let mut table = Table::new();
+    table.load_style(style);
+    table.set_header(grid.header.iter().map(|name| Cell::new(write(name))));
+    for row in &grid.rows {
+        table.add_row(row.iter().map(|cell| Cell::new(write(&cell.text))));
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// What there is to say of a run beside its row in the table: what it is, and the words.
+fn details(run: &Run) -> Vec<(String, String)> {
+    let mut details = Vec::new();
+    let figure = |figure: &super::Figure| (figure.name.clone(), units::value(figure.value, figure.unit));
+    details.extend(run.figures.iter().map(figure));
+    details.extend(summary::remarks(run).into_iter().map(|remark| ("note".to_owned(), remark)));
+    if let Some(broken) = summary::broken(&run.verdict) {
+        details.push(("FAILED".to_owned(), broken));
+        details.extend(run.verdict.named.iter().map(|named| (String::new(), named.clone())));
+    }
+    details
+}
+
+fn terminal_details(run: &Run) -> String {
+    let details = details(run);
+    if details.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH - INDENT);
+    for (what, words) in details {
+        table.add_row([what, words]);
+    }
+    let indented = |line: &str| format!("{:1$}{line}\n", "", usize::from(INDENT));
+    let lines: String = table.trim_fmt().lines().map(indented).collect();
+    format!("{}\n{lines}", run.name)
+}
+
+fn markdown_details(run: &Run) -> String {
+    let details = details(run);
+    if details.is_empty() {
+        return String::new();
+    }
+    let item = |(what, words): &(String, String)| match what.as_str() {
+        "" => format!("    - {}\n", inline(words)),
+        what => format!("  - {}: {}\n", inline(what), inline(words)),
+    };
+    format!("- {}\n{}", inline(&run.name), details.iter().map(item).collect::<String>())
+}
+
+/// Text that Markdown shows as it is, within a line and within a table's cell.
+fn inline(text: &str) -> String {
+    let mut inline = String::new();
+    for character in text.chars() {
+        match character {
+            '\n' | '\r' => inline.push(' '),
+            '<' => inline += "&lt;",
+            '|' | '*' | '_' | '`' | '\\' | '[' => inline.extend(['\\', character]),
+            other => inline.push(other),
+        }
+    }
+    inline
+}
