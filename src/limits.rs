@@ -37,6 +37,8 @@ pub const ID_BYTES: usize = 256;
 pub const EVENT_BYTES: usize = 4 * 1024 * 1024;
 /// Room in an event for what differs by delivery (ids, attempt, epoch) and for framing.
 pub const EVENT_OVERHEAD_BYTES: usize = 512;
+/// Most bytes of messages in one batch event, tag and length of the batch left out.
+pub const BATCH_BYTES: usize = EVENT_BYTES - 16;
 /// Largest message: topic, message_id, headers and payload as they are encoded in an event.
 pub const MESSAGE_BYTES: usize = EVENT_BYTES - EVENT_OVERHEAD_BYTES;
 /// Largest request as a whole, a batch included.
@@ -76,6 +78,11 @@ pub fn outstanding(frontends: usize) -> (u64, u64) {
     let frontends = frontends as u64;
     ((OUTSTANDING_PUBLISHES / frontends).max(64), (OUTSTANDING_PUBLISH_BYTES / frontends).max(MESSAGE_COST))
 }
+
+/// Requests of one stream of publishes that are read in one turn, before others get theirs.
+pub const PUBLISH_STREAM_TURN: usize = 1024;
+/// Failures told in one confirm; those that follow come in the next.
+pub const CONFIRM_FAILURES: usize = 1024;
 
 /// Batches that a ring between two executors holds.
 pub const RING_SLOTS: usize = 128;
@@ -137,6 +144,7 @@ pub const OPTION_DURATION: Duration = Duration::from_secs(24 * 3600);
 
 const _: () = {
     assert!(MESSAGE_BYTES + EVENT_OVERHEAD_BYTES <= EVENT_BYTES);
+    assert!(CONFIRM_FAILURES * (ERROR_TEXT_BYTES + 32) <= EVENT_BYTES);
     assert!(PUBLISHED_AT_BYTES * 2 < EVENT_OVERHEAD_BYTES);
     assert!(EVENT_BYTES <= REQUEST_BYTES);
     // A head holds a system_id with its suffix, attempt and epoch.

@@ -22,7 +22,7 @@ const RESERVED: [(&str, &[&str]); 5] = [
     ("glommio::", &["shard/runtime.rs", "frontend/net.rs"]),
     ("unsafe ", &["shard/runtime.rs", "frontend/net.rs"]),
     ("tokio::", &["cli/"]),
-    ("crate::proto", &["frontend/convert.rs", "frontend/event.rs", "frontend/service.rs", "admin/", "cli/"]),
+    ("crate::proto", &["frontend/convert/", "frontend/event.rs", "frontend/service.rs", "admin/", "cli/"]),
     ("hyper::", &["frontend/call.rs", "frontend/connection.rs", "frontend/net.rs", "frontend/request.rs"]),
 ];
 

@@ -137,7 +137,9 @@ impl Blueprint {
             // In units of 100 ns: see NumberSource.
             let started = (self.wall_clock.as_nanos() / 100) as u64;
             let services = make_services(self.facts.clone(), health, self.described);
-            Frontend::new(node.clone(), self.bounds, counters.clone(), started, serve_with(services));
+            let frontend =
+                Frontend::new(node.clone(), self.bounds, counters.clone(), started, serve_with(services));
+            runtime::spawn("dead letters", frontend.publish_dead_letters());
         }
         node
     }

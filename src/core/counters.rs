@@ -14,6 +14,22 @@ pub enum Counter {
     SentUnacked,
     /// Acks that named nothing in flight.
     AckNotFound,
+    /// Deliveries put back by a nack.
+    Nacked,
+    /// Nacks that named nothing in flight.
+    NackNotFound,
+    /// Deliveries whose holder asked for more time.
+    Extended,
+    /// Extends that named nothing in flight.
+    ExtendNotFound,
+    /// Deliveries taken back when their ack_timeout was over.
+    TimedOut,
+    /// Messages given up for their dead_letter_topic.
+    DeadLettered,
+    /// Messages dropped after max_deliveries attempts, where there is no dead_letter_topic.
+    DroppedMaxDeliveries,
+    /// Messages dropped by a nack that discards, where there is no dead_letter_topic.
+    DroppedDiscarded,
     /// Resigns of a standby.
     ResignIgnored,
     /// Publishes refused by a full REJECT subscription.
@@ -34,13 +50,21 @@ pub enum Counter {
 
 impl Counter {
     /// Every counter with its name in metrics and in the admin service.
-    pub const ALL: [(Counter, &'static str); 14] = [
+    pub const ALL: [(Counter, &'static str); 22] = [
         (Counter::Accepted, "accepted"),
         (Counter::Delivered, "delivered"),
         (Counter::Redelivered, "redelivered"),
         (Counter::Acked, "acked"),
         (Counter::SentUnacked, "sent_unacked"),
         (Counter::AckNotFound, "ack_not_found"),
+        (Counter::Nacked, "nacked"),
+        (Counter::NackNotFound, "nack_not_found"),
+        (Counter::Extended, "extended"),
+        (Counter::ExtendNotFound, "extend_not_found"),
+        (Counter::TimedOut, "timed_out"),
+        (Counter::DeadLettered, "dead_lettered"),
+        (Counter::DroppedMaxDeliveries, "dropped_max_deliveries"),
+        (Counter::DroppedDiscarded, "dropped_discarded"),
         (Counter::ResignIgnored, "resign_ignored"),
         (Counter::RefusedFull, "refused_subscription_full"),
         (Counter::DroppedEnded, "dropped_subscription_ended"),

@@ -2,21 +2,21 @@ use super::effect::{Delivery, Effect, MemberEvent};
 use super::roster::Roster;
 use super::subscription::Subscription;
 use super::{Books, Core, Counter, MemberKey};
-use crate::model::MemberId;
+use crate::model::{MemberId, Time};
 
 impl Subscription {
     /// Hands out what waits, as long as some member has room. To be called after every change of what
     /// waits or is in flight.
-    pub(super) fn feed(&mut self, books: &mut Books, effects: &mut Vec<Effect>) {
-        while !books.draining && !self.backlog.is_empty() {
+    pub(super) fn feed(&mut self, now: Time, books: &mut Books, effects: &mut Vec<Effect>) {
+        while !books.draining && self.backlog.has_ready() {
             let Some(key) = self.roster.next(&self.members) else { break };
-            self.deliver_next(key, books, effects);
+            self.deliver_next(now, key, books, effects);
             self.roster.had_its_turn(key, &mut self.members);
         }
         self.note_room(books);
     }
 
-    fn deliver_next(&mut self, key: MemberKey, books: &mut Books, effects: &mut Vec<Effect>) {
+    fn deliver_next(&mut self, now: Time, key: MemberKey, books: &mut Books, effects: &mut Vec<Effect>) {
         let Some(mut entry) = self.backlog.pop() else { return };
         let member = &mut self.members[key];
         debug_assert!(member.has_room(), "I2: in flight stays within the member's credit");
@@ -45,7 +45,9 @@ impl Subscription {
         if member.asks_acks() {
             member.in_flight += 1;
             books.in_flight += 1;
-            self.in_flight.hold(key, &mut member.held, entry);
+            let timeout = self.options.ack_timeout;
+            let due = (!timeout.is_zero()).then(|| now + timeout);
+            self.in_flight.hold(key, &mut member.held, entry, due);
         } else {
             books.counters.count(Counter::SentUnacked, 1);
         }
@@ -54,11 +56,19 @@ impl Subscription {
 
 impl Core {
     /// A member's connection has taken some of what was sent to it.
-    pub(super) fn credit(&mut self, member: MemberId, messages: u32, bytes: u64, effects: &mut Vec<Effect>) {
+    pub(super) fn credit(
+        &mut self,
+        now: Time,
+        member: MemberId,
+        messages: u32,
+        bytes: u64,
+        effects: &mut Vec<Effect>,
+    ) {
         let Some(&(key, member_key)) = self.members.get(&member) else { return };
         let subscription = &mut self.subscriptions[key];
         subscription.members[member_key].refill_window(messages, bytes);
         subscription.roster.note_room(member_key, &mut subscription.members);
-        subscription.feed(&mut self.books, effects);
+        subscription.feed(now, &mut self.books, effects);
+        self.note_deadline(key);
     }
 }

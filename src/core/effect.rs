@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::counters::Counters;
-use crate::model::{MemberId, Message, SubscriptionId, Ticket};
+use crate::model::{MemberId, Message, SubscriptionId, Ticket, Topic};
 
 /// What follows from an input, in order. A shard routes it by its first field.
 #[derive(Debug)]
@@ -11,6 +11,8 @@ pub enum Effect {
     Member(MemberId, MemberEvent),
     /// For the frontend that waits for an answer.
     Answer(Ticket, Answer),
+    /// For a frontend, which publishes it anew.
+    DeadLetter(Box<DeadLetter>),
     /// For the shard: a subscription lives here from now on.
     Created(SubscriptionId),
     /// For the shard: a subscription and all that it held are gone.
@@ -47,6 +49,35 @@ pub struct Delivery {
     pub attempt: u32,
     /// SINGLETON: the fencing number of the active member; else 0.
     pub epoch: u64,
+}
+
+/// A message that its subscription gives up, for its dead_letter_topic.
+#[derive(Debug)]
+pub struct DeadLetter {
+    pub topic: Topic,
+    pub message: Arc<Message>,
+    pub subscription: SubscriptionId,
+    pub reason: GivenUp,
+    pub attempts: u32,
+}
+
+/// Why a subscription gives a message up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GivenUp {
+    /// It had as many attempts as max_deliveries allows.
+    MaxDeliveries,
+    /// A nack said so.
+    Discarded,
+}
+
+impl GivenUp {
+    /// As it stands in the header of the dead letter.
+    pub fn name(self) -> &'static str {
+        match self {
+            GivenUp::MaxDeliveries => "max_deliveries",
+            GivenUp::Discarded => "discarded",
+        }
+    }
 }
 
 /// A member's part in a SINGLETON group.
@@ -114,10 +145,10 @@ pub enum Answer {
     Stats(Box<Stats>),
 }
 
-/// How a unary ack went.
+/// How a unary ack, nack or extend went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settlement {
-    /// So many deliveries were settled, of all that were named.
+    /// So many deliveries were settled or extended, of all that were named.
     Done { settled: u32 },
     /// The subscription lives, but asks for no acks.
     NotAsked,
@@ -134,6 +165,8 @@ pub struct Stats {
     pub members: u64,
     pub standbys: u64,
     pub waiting: u64,
+    /// Those of the waiting that are parked.
+    pub parked: u64,
     pub in_flight: u64,
     pub patterns: u64,
     /// Bytes of waiting and in-flight messages, each subscription counting its own.
@@ -148,6 +181,7 @@ impl Stats {
         self.members += other.members;
         self.standbys += other.standbys;
         self.waiting += other.waiting;
+        self.parked += other.parked;
         self.in_flight += other.in_flight;
         self.patterns += other.patterns;
         self.held_bytes += other.held_bytes;

@@ -1,10 +1,12 @@
+use std::collections::BTreeSet;
+
 use ahash::{AHashMap, RandomState};
 use slab::Slab;
 use smallvec::SmallVec;
 
 use super::MemberKey;
 use super::backlog::{Entry, KEEP_PLACES};
-use crate::model::{DeliveryId, MessageNumber};
+use crate::model::{DeliveryId, MessageNumber, Time};
 
 /// A place in the table of what is in flight.
 pub type Slot = usize;
@@ -22,11 +24,14 @@ struct Held {
     member: MemberKey,
     older: Option<Slot>,
     newer: Option<Slot>,
+    /// When it is taken back.
+    due: Option<Time>,
 }
 
 /// What the members of one subscription hold un-acked.
 ///
-/// Every operation is constant time, so that the cost of an ack does not grow with what is in flight.
+/// Every operation is constant time, so that the cost of an ack does not grow with what is in flight; logarithmic
+/// for deliveries that are taken back at a time.
 #[derive(Debug, Default)]
 pub struct InFlight {
     slots: Slab<Held>,
@@ -34,16 +39,21 @@ pub struct InFlight {
     /// Slots of messages with an id of their publisher's, by the hash of it, in order of delivery.
     by_message_id: AHashMap<u64, SmallVec<[Slot; 1]>>,
     hasher: RandomState,
+    /// Deliveries that are taken back at a time.
+    by_due: BTreeSet<(Time, Slot)>,
     bytes: u64,
 }
 
 impl InFlight {
-    /// Records a delivery to `member`, as the newest of its chain.
-    pub fn hold(&mut self, member: MemberKey, chain: &mut Chain, entry: Entry) {
+    /// Records a delivery to `member`, as the newest of its chain; it is taken back at `due`.
+    pub fn hold(&mut self, member: MemberKey, chain: &mut Chain, entry: Entry, due: Option<Time>) {
         self.bytes += entry.message.cost();
         let number = entry.message.number;
         let id_hash = entry.message.message_id.as_deref().map(|id| self.hasher.hash_one(id));
-        let slot = self.slots.insert(Held { entry, member, older: chain.newest, newer: None });
+        let slot = self.slots.insert(Held { entry, member, older: chain.newest, newer: None, due });
+        if let Some(due) = due {
+            self.by_due.insert((due, slot));
+        }
         let twin = self.by_number.insert(number, slot);
         debug_assert!(twin.is_none(), "I3: one live delivery a message");
         if let Some(hash) = id_hash {
@@ -58,6 +68,7 @@ impl InFlight {
 
     /// Takes a delivery out of the table and of its member's chain.
     pub fn release(&mut self, slot: Slot, chain: &mut Chain) -> Entry {
+        self.set_due(slot, None);
         let Held { entry, older, newer, .. } = self.slots.remove(slot);
         match older {
             Some(older) => self.slots[older].newer = newer,
@@ -79,6 +90,26 @@ impl InFlight {
             self.forget_message_id(id, slot);
         }
         entry
+    }
+
+    /// Sets anew when a delivery is taken back.
+    pub fn set_due(&mut self, slot: Slot, due: Option<Time>) {
+        if let Some(old) = std::mem::replace(&mut self.slots[slot].due, due) {
+            self.by_due.remove(&(old, slot));
+        }
+        if let Some(due) = due {
+            self.by_due.insert((due, slot));
+        }
+    }
+
+    /// A delivery that is to be taken back by `now`, the longest due first.
+    pub fn due(&self, now: Time) -> Option<Slot> {
+        self.by_due.first().filter(|&&(due, _)| due <= now).map(|&(_, slot)| slot)
+    }
+
+    /// When the next delivery is taken back.
+    pub fn next_due(&self) -> Option<Time> {
+        self.by_due.first().map(|&(due, _)| due)
     }
 
     fn forget_message_id(&mut self, id: &str, slot: Slot) {
@@ -122,6 +153,15 @@ impl InFlight {
         chain.oldest
     }
 
+    /// The deliveries of a chain, oldest first.
+    pub fn held(&self, chain: &Chain) -> impl Iterator<Item = Slot> + '_ {
+        std::iter::successors(chain.oldest, |&slot| self.slots[slot].newer)
+    }
+
+    pub fn entry(&self, slot: Slot) -> &Entry {
+        &self.slots[slot].entry
+    }
+
     pub fn len(&self) -> usize {
         self.slots.len()
     }
@@ -133,5 +173,10 @@ impl InFlight {
     /// Holder and entry of each delivery, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (MemberKey, &Entry)> {
         self.slots.iter().map(|(_, held)| (held.member, &held.entry))
+    }
+
+    /// When each is taken back, by looking; for the check of [`InFlight::next_due`].
+    pub fn dues(&self) -> impl Iterator<Item = Time> {
+        self.slots.iter().filter_map(|(_, held)| held.due)
     }
 }

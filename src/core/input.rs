@@ -25,15 +25,16 @@ pub enum Input {
     Commit { ticket: Ticket },
     /// Second pass: some shard had none.
     Abort { ticket: Ticket },
-    /// An ack in a member's own stream.
-    Ack {
+    /// An ack, nack or extend in a member's own stream.
+    Settle {
         member: MemberId,
         /// As the client gave it; only its own is right.
         subscription_id: Option<SubscriptionId>,
         target: SettleTarget,
+        action: Action,
     },
-    /// An ack by the unary call, from any connection.
-    Settle(Box<Settle>),
+    /// The same by a unary call, from any connection.
+    SettleCall(Box<SettleCall>),
     /// A member's connection has taken this many delivered messages, `bytes` being their cost.
     Credit { member: MemberId, messages: u32, bytes: u64 },
     /// The active member of a SINGLETON group hands over.
@@ -46,7 +47,30 @@ pub enum Input {
     Stats { ticket: Ticket },
 }
 
-/// Which deliveries an ack names.
+/// What is done with deliveries in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Done with: never again.
+    Ack,
+    Nack(Nack),
+    /// The holder needs more time: this long from now; zero: as long as the subscription's ack_timeout.
+    Extend {
+        ack_timeout: Duration,
+    },
+}
+
+/// How a delivery goes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Nack {
+    /// How long it is parked before it may be delivered again.
+    pub delay: Duration,
+    /// Never again: to the dead letters, or dropped. Delay and keep_attempt mean nothing then.
+    pub discard: bool,
+    /// Put back unstarted: the delivery was no attempt.
+    pub keep_attempt: bool,
+}
+
+/// Which deliveries a command names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettleTarget {
     /// By system_id. `unknown` counts those texts that this broker cannot have made.
@@ -55,10 +79,21 @@ pub enum SettleTarget {
     Message(Box<str>),
 }
 
-/// The unary ack.
+impl SettleTarget {
+    /// How many deliveries it names, found or not.
+    pub fn named(&self) -> u32 {
+        match self {
+            SettleTarget::Deliveries { ids, unknown } => ids.len() as u32 + unknown,
+            SettleTarget::Message(_) => 1,
+        }
+    }
+}
+
+/// A unary ack, nack or extend.
 #[derive(Debug)]
-pub struct Settle {
+pub struct SettleCall {
     pub ticket: Ticket,
     pub subscription_id: SubscriptionId,
     pub target: SettleTarget,
+    pub action: Action,
 }

@@ -1,15 +1,16 @@
 //! What always holds, by number. Debug builds, property tests and simulations call the same check.
 //!
-//! - **I1** a message of a subscription is in exactly one of waiting, in flight, settled.
+//! - **I1** a message of a subscription is in exactly one of ready, parked, in flight, settled.
 //! - **I2** a member's in-flight count is within its max_in_flight.
 //! - **I3** one live delivery a message; a delivery is settled at most once.
 //! - **I4** a SINGLETON group with members has exactly one active member; at most one while the broker drains.
 //! - **I5** nothing is in flight at a member that left.
-//! - **I6** accepted = waiting + in flight + acked + sent un-acked + dropped by reason.
+//! - **I6** accepted = ready + parked + in flight + acked + sent un-acked + dead-lettered + dropped by reason.
 //! - **I7** byte counts equal the bytes held.
 //! - **I8** the next deadline is the true minimum.
 //! - **I11** the counts of near full subscriptions and of what is in flight are those found by looking.
-//! - **I12** while a message waits and nothing drains, no member that could take it has room.
+//! - **I12** while a message is ready and nothing drains, no member that could take it has room; in a SINGLETON
+//!   group none is ready behind a parked one.
 //!
 //! I9 belongs to the ring and I10 to the pattern index.
 
@@ -18,6 +19,7 @@ use std::collections::HashSet;
 use super::roster::Roster;
 use super::subscription::Subscription;
 use super::{Core, Counter};
+use crate::model::Time;
 
 impl Core {
     /// Panics with the number of the invariant that is broken.
@@ -30,19 +32,20 @@ impl Core {
             members += subscription.members.len();
             near_full += usize::from(subscription.is_near_full(&self.books.config));
             assert_eq!(self.by_id.get(&subscription.id), Some(&key), "each subscription is found by its id");
-            let lingers = subscription.lingers_until.map(|at| self.lingering.contains(&(at, key)));
-            assert_ne!(lingers, Some(false), "I8: a lingering subscription has its deadline");
-            assert_eq!(subscription.members.is_empty(), lingers.is_some(), "I8: without members it lingers");
+            let lingers = subscription.lingers_until.is_some();
+            assert_eq!(subscription.members.is_empty(), lingers, "I8: without members it lingers");
+            let noted = subscription.noted_deadline.map(|at| self.deadlines.contains(&(at, key)));
+            assert_ne!(noted, Some(false), "I8: a deadline is noted");
             if !self.books.draining {
                 let idle = subscription.roster.next(&subscription.members);
                 assert!(
-                    subscription.backlog.is_empty() || idle.is_none(),
-                    "I12: a message waits beside room"
+                    !subscription.backlog.has_ready() || idle.is_none(),
+                    "I12: a message is ready beside room"
                 );
             }
         }
         assert_eq!(self.members.len(), members, "I5: members are those of the subscriptions");
-        let least = self.subscriptions.iter().filter_map(|(_, s)| s.lingers_until).min();
+        let least = self.subscriptions.iter().flat_map(|(_, subscription)| subscription.dues()).min();
         assert_eq!(self.next_deadline(), least, "I8: the next deadline is the true minimum");
         assert_eq!(self.books.near_full, near_full, "I11: near full");
         assert_eq!(self.books.in_flight, in_flight, "I11: in flight");
@@ -57,6 +60,9 @@ impl Core {
             Counter::DroppedEndedInFlight,
             Counter::DroppedDisconnect,
             Counter::DroppedOldest,
+            Counter::DeadLettered,
+            Counter::DroppedMaxDeliveries,
+            Counter::DroppedDiscarded,
         ];
         let gone: u64 = gone.iter().map(|&counter| self.books.counters.get(counter)).sum();
         assert_eq!(self.books.counters.get(Counter::Accepted), held + gone, "I6: accepted = held + gone");
@@ -64,13 +70,23 @@ impl Core {
 }
 
 impl Subscription {
+    /// Every moment at which something is due here.
+    fn dues(&self) -> impl Iterator<Item = Time> {
+        let parked = self.backlog.parked_entries().dues();
+        self.lingers_until.into_iter().chain(self.in_flight.dues()).chain(parked)
+    }
+
     fn check(&self, draining: bool) {
         let mut positions = HashSet::new();
         let mut bytes = 0;
         let mut last = None;
-        for entry in self.backlog.iter() {
+        for entry in self.backlog.ready() {
             assert!(positions.insert(entry.position), "I1: waits twice");
             assert!(last.replace(entry.position) < Some(entry.position), "a queue is in publish order");
+            bytes += entry.message.cost();
+        }
+        for entry in self.backlog.parked_entries().iter() {
+            assert!(positions.insert(entry.position), "I1: parked and ready");
             bytes += entry.message.cost();
         }
         assert_eq!(bytes, self.backlog.bytes(), "I7: bytes waiting");

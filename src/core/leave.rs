@@ -9,20 +9,19 @@ impl Core {
         let Some((key, member_key)) = self.members.remove(&member) else { return };
         let subscription = &mut self.subscriptions[key];
         if subscription.members.len() == 1 && subscription.options.linger.is_zero() {
-            self.end(key, effects);
-            return;
+            subscription.give_up_spent(member_key, &mut self.books, effects);
+            return self.end(key, effects);
         }
-        subscription.take_back(member_key, &mut self.books);
+        subscription.take_back(member_key, &mut self.books, effects);
         subscription.roster.remove(member_key, &mut subscription.members);
         subscription.members.remove(member_key);
         if subscription.members.is_empty() {
-            let at = now + subscription.options.linger;
-            subscription.lingers_until = Some(at);
-            self.lingering.insert((at, key));
-            return;
+            subscription.lingers_until = Some(now + subscription.options.linger);
+        } else {
+            subscription.settle_roles(&mut self.books, effects);
         }
-        subscription.settle_roles(&mut self.books, effects);
-        subscription.feed(&mut self.books, effects);
+        subscription.feed(now, &mut self.books, effects);
+        self.note_deadline(key);
     }
 
     /// The broker ends a member's stream; it leaves like any other.
@@ -37,18 +36,8 @@ impl Core {
         self.leave(now, member, effects);
     }
 
-    /// Ends what has lingered long enough.
-    pub(super) fn expire(&mut self, now: Time, effects: &mut Vec<Effect>) {
-        while let Some(&(at, key)) = self.lingering.first() {
-            if at > now {
-                return;
-            }
-            self.end(key, effects);
-        }
-    }
-
     /// Drops a subscription with its members and all that it holds, and counts what is lost.
-    fn end(&mut self, key: SubscriptionKey, effects: &mut Vec<Effect>) {
+    pub(super) fn end(&mut self, key: SubscriptionKey, effects: &mut Vec<Effect>) {
         let subscription = self.remove_subscription(key, effects);
         self.books.counters.count(Counter::DroppedEnded, subscription.backlog.len());
         self.books.counters.count(Counter::DroppedEndedInFlight, subscription.in_flight.len() as u64);
@@ -67,8 +56,8 @@ impl Core {
 
     fn remove_subscription(&mut self, key: SubscriptionKey, effects: &mut Vec<Effect>) -> Subscription {
         let mut subscription = self.subscriptions.remove(key);
-        if let Some(at) = subscription.lingers_until {
-            self.lingering.remove(&(at, key));
+        if let Some(at) = subscription.noted_deadline {
+            self.deadlines.remove(&(at, key));
         }
         for (_, member) in &subscription.members {
             self.members.remove(&member.id);

@@ -7,6 +7,7 @@
 mod backlog;
 mod balanced;
 mod counters;
+mod deadline;
 mod deliver;
 mod effect;
 mod inflight;
@@ -16,22 +17,27 @@ mod leave;
 mod member;
 mod open;
 mod overflow;
+mod parked;
 mod promotion;
 mod publish;
+mod retry;
 mod roster;
 mod settle;
 mod singleton;
 mod spec;
 mod subscription;
 
+use std::collections::BTreeSet;
+
 use ahash::AHashMap;
 use slab::Slab;
 
 pub use counters::{Counter, Counters};
 pub use effect::{
-    Answer, Delivery, Effect, EndReason, MemberEvent, OpenRefusal, PublishRefusal, Role, Settlement, Stats,
+    Answer, DeadLetter, Delivery, Effect, EndReason, GivenUp, MemberEvent, OpenRefusal, PublishRefusal, Role,
+    Settlement, Stats,
 };
-pub use input::{Input, Settle, SettleTarget};
+pub use input::{Action, Input, Nack, SettleCall, SettleTarget};
 pub use spec::{OpenSpec, Overflow, SharedOptions};
 
 use crate::model::{GroupName, MemberId, SubscriptionId, Ticket, Time};
@@ -65,8 +71,8 @@ pub struct Core {
     by_group: AHashMap<GroupName, SubscriptionKey>,
     members: AHashMap<MemberId, (SubscriptionKey, MemberKey)>,
     index: Index<SubscriptionKey>,
-    /// Subscriptions without members, by the time at which they end.
-    lingering: std::collections::BTreeSet<(Time, SubscriptionKey)>,
+    /// Subscriptions by the time at which one of them has something to do next.
+    deadlines: BTreeSet<(Time, SubscriptionKey)>,
     reservations: AHashMap<Ticket, Reservation>,
     /// Serial number of the last subscription made.
     serial: u64,
@@ -102,7 +108,7 @@ impl Core {
             by_group: AHashMap::new(),
             members: AHashMap::new(),
             index: Index::new(),
-            lingering: Default::default(),
+            deadlines: BTreeSet::new(),
             reservations: AHashMap::new(),
             serial: 0,
             books: Books {
@@ -124,19 +130,19 @@ impl Core {
         // What a deadline has ended by now is gone, even where its tick comes later.
         self.expire(now, effects);
         match input {
-            Input::Open { member, spec } => self.open(member, *spec, effects),
+            Input::Open { member, spec } => self.open(now, member, *spec, effects),
             Input::Leave { member } => self.leave(now, member, effects),
-            Input::Publish { ticket, message } => self.publish(ticket, &message, effects),
-            Input::Accept { ticket, message } => self.accept_everywhere(ticket, &message, effects),
+            Input::Publish { ticket, message } => self.publish(now, ticket, &message, effects),
+            Input::Accept { ticket, message } => self.accept_everywhere(now, ticket, &message, effects),
             Input::Reserve { ticket, message } => self.reserve(ticket, message, effects),
-            Input::Commit { ticket } => self.commit(ticket, effects),
+            Input::Commit { ticket } => self.commit(now, ticket, effects),
             Input::Abort { ticket } => self.abort(ticket),
-            Input::Ack { member, subscription_id, target } => {
-                self.ack_in_stream(now, member, subscription_id, &target, effects);
+            Input::Settle { member, subscription_id, target, action } => {
+                self.settle_in_stream(now, member, subscription_id, &target, action, effects);
             }
-            Input::Settle(settle) => self.ack_by_call(*settle, effects),
+            Input::SettleCall(call) => self.settle_by_call(now, &call, effects),
             Input::Credit { member, messages, bytes } => {
-                self.credit(member, messages, bytes, effects);
+                self.credit(now, member, messages, bytes, effects);
             }
             Input::Resign { member } => self.resign(now, member, effects),
             Input::Tick => {}
@@ -152,7 +158,7 @@ impl Core {
 
     /// When [`Input::Tick`] is due next.
     pub fn next_deadline(&self) -> Option<Time> {
-        self.lingering.first().map(|&(at, _)| at)
+        self.deadlines.first().map(|&(at, _)| at)
     }
 
     /// Whether a publish may be refused: some REJECT subscription has little room left.
@@ -193,6 +199,7 @@ impl Core {
         };
         for (_, subscription) in &self.subscriptions {
             stats.waiting += subscription.backlog.len();
+            stats.parked += subscription.backlog.parked();
             stats.held_bytes += subscription.backlog.bytes() + subscription.in_flight.bytes();
             stats.standbys += subscription.roster.standbys() as u64;
         }

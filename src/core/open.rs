@@ -3,11 +3,11 @@ use super::member::Member;
 use super::spec::OpenSpec;
 use super::subscription::Subscription;
 use super::{Core, SubscriptionKey};
-use crate::model::{MemberId, Mode};
+use crate::model::{MemberId, Mode, Time};
 
 impl Core {
     /// Attaches a stream to the subscription it names, which it makes where there is none.
-    pub(super) fn open(&mut self, member: MemberId, spec: OpenSpec, effects: &mut Vec<Effect>) {
+    pub(super) fn open(&mut self, now: Time, member: MemberId, spec: OpenSpec, effects: &mut Vec<Effect>) {
         let (max_in_flight, control_events) = (spec.max_in_flight, spec.control_events);
         let key = match self.find_or_create(spec, effects) {
             Ok(key) => key,
@@ -15,9 +15,7 @@ impl Core {
         };
         let subscription = &mut self.subscriptions[key];
         subscription.asks_acks = max_in_flight > 0;
-        if let Some(at) = subscription.lingers_until.take() {
-            self.lingering.remove(&(at, key));
-        }
+        subscription.lingers_until = None;
         let member_key = subscription.members.insert(Member::new(member, max_in_flight, control_events));
         self.members.insert(member, (key, member_key));
         subscription.roster.add(member_key, &mut subscription.members);
@@ -26,7 +24,8 @@ impl Core {
             effects.push(Effect::Member(member, MemberEvent::Started(subscription.id.clone())));
         }
         subscription.settle_roles(&mut self.books, effects);
-        subscription.feed(&mut self.books, effects);
+        subscription.feed(now, &mut self.books, effects);
+        self.note_deadline(key);
     }
 
     fn find_or_create(

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::effect::{Effect, EndReason};
 use super::spec::Overflow;
 use super::{Core, Counter, SubscriptionKey};
-use crate::model::Message;
+use crate::model::{Message, Time};
 
 impl Core {
     /// Puts a message into a subscription, or does what its overflow policy says. Tells whether the
@@ -12,6 +12,7 @@ impl Core {
     /// REJECT is not asked here: it refuses before anything is enqueued anywhere.
     pub(super) fn accept(
         &mut self,
+        now: Time,
         key: SubscriptionKey,
         message: &Arc<Message>,
         effects: &mut Vec<Effect>,
@@ -33,15 +34,16 @@ impl Core {
         let subscription = &mut self.subscriptions[key];
         subscription.backlog.push(message.clone());
         self.books.counters.count(Counter::Accepted, 1);
-        subscription.feed(&mut self.books, effects);
+        subscription.feed(now, &mut self.books, effects);
+        self.note_deadline(key);
         true
     }
 
-    /// Drops from the front until the message fits. Tells whether it does.
+    /// Drops what was published first until the message fits. Tells whether it does.
     fn make_room(&mut self, key: SubscriptionKey, message: &Message) -> bool {
         let subscription = &mut self.subscriptions[key];
         while subscription.is_full_for(message, &self.books) {
-            if subscription.backlog.pop().is_none() {
+            if subscription.backlog.pop_oldest().is_none() {
                 return false;
             }
             subscription.lagged += 1;

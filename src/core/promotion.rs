@@ -41,8 +41,9 @@ impl Core {
         }
         singleton.remove(member_key, &mut subscription.members);
         singleton.line_up(member_key, &mut subscription.members);
-        subscription.take_back(member_key, &mut self.books);
+        subscription.take_back(member_key, &mut self.books, effects);
         subscription.settle_roles(&mut self.books, effects);
-        subscription.feed(&mut self.books, effects);
+        subscription.feed(now, &mut self.books, effects);
+        self.note_deadline(key);
     }
 }

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::effect::{Answer, Effect, PublishRefusal};
 use super::{Core, Counter, SubscriptionKey};
-use crate::model::{Message, Ticket};
+use crate::model::{Message, Ticket, Time};
 
 /// Room kept for a publish between its two passes.
 #[derive(Debug)]
@@ -14,11 +14,17 @@ pub struct Reservation {
 
 impl Core {
     /// One pass on one shard: enqueued in every matching subscription, or in none.
-    pub(super) fn publish(&mut self, ticket: Ticket, message: &Arc<Message>, effects: &mut Vec<Effect>) {
+    pub(super) fn publish(
+        &mut self,
+        now: Time,
+        ticket: Ticket,
+        message: &Arc<Message>,
+        effects: &mut Vec<Effect>,
+    ) {
         let matched = self.match_topic(message);
         match self.refusal(&matched, message) {
             Some(refusal) => effects.push(Effect::Answer(ticket, Answer::Refused(refusal))),
-            None => self.enqueue(ticket, &matched, message, effects),
+            None => self.enqueue(now, ticket, &matched, message, effects),
         }
         self.matched = matched;
     }
@@ -26,23 +32,25 @@ impl Core {
     /// Enqueued in every matching subscription, which is not asked.
     pub(super) fn accept_everywhere(
         &mut self,
+        now: Time,
         ticket: Ticket,
         message: &Arc<Message>,
         effects: &mut Vec<Effect>,
     ) {
         let matched = self.match_topic(message);
-        self.enqueue(ticket, &matched, message, effects);
+        self.enqueue(now, ticket, &matched, message, effects);
         self.matched = matched;
     }
 
     fn enqueue(
         &mut self,
+        now: Time,
         ticket: Ticket,
         matched: &[SubscriptionKey],
         message: &Arc<Message>,
         effects: &mut Vec<Effect>,
     ) {
-        let taken = matched.iter().filter(|&&key| self.accept(key, message, effects)).count();
+        let taken = matched.iter().filter(|&&key| self.accept(now, key, message, effects)).count();
         effects.push(Effect::Answer(ticket, Answer::Published { subscriptions: taken as u32 }));
     }
 
@@ -70,12 +78,12 @@ impl Core {
     }
 
     /// Second pass, where every shard had room.
-    pub(super) fn commit(&mut self, ticket: Ticket, effects: &mut Vec<Effect>) {
+    pub(super) fn commit(&mut self, now: Time, ticket: Ticket, effects: &mut Vec<Effect>) {
         let Some(reservation) = self.reservations.remove(&ticket) else { return };
         self.release_room(&reservation);
         let mut taken = 0;
         for &(key, serial) in &reservation.targets {
-            if self.is_alive(key, serial) && self.accept(key, &reservation.message, effects) {
+            if self.is_alive(key, serial) && self.accept(now, key, &reservation.message, effects) {
                 taken += 1;
             }
         }

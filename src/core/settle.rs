@@ -1,19 +1,20 @@
 use super::effect::{Answer, Effect, EndReason, Settlement};
 use super::inflight::Slot;
-use super::input::{Settle, SettleTarget};
+use super::input::{Action, SettleCall, SettleTarget};
 use super::subscription::Subscription;
 use super::{Books, Core, Counter, MemberKey};
 use crate::model::{MemberId, SubscriptionId, Time};
 
 impl Core {
-    /// An ack in a stream settles that member's own deliveries; one that names nothing in flight is
+    /// A command in a stream settles that member's own deliveries; one that names nothing in flight is
     /// only counted, since nobody waits for an answer.
-    pub(super) fn ack_in_stream(
+    pub(super) fn settle_in_stream(
         &mut self,
         now: Time,
         member: MemberId,
         subscription_id: Option<SubscriptionId>,
         target: &SettleTarget,
+        action: Action,
         effects: &mut Vec<Effect>,
     ) {
         let Some(&(key, member_key)) = self.members.get(&member) else { return };
@@ -22,64 +23,88 @@ impl Core {
             return self.end_member(now, member, EndReason::OtherSubscription, effects);
         }
         if subscription.asks_acks {
-            subscription.ack(target, Some(member_key), &mut self.books);
-            subscription.feed(&mut self.books, effects);
+            subscription.settle(now, target, Some(member_key), action, &mut self.books, effects);
+            subscription.feed(now, &mut self.books, effects);
+            self.note_deadline(key);
         }
     }
 
-    /// An ack by call, from whatever connection.
-    pub(super) fn ack_by_call(&mut self, settle: Settle, effects: &mut Vec<Effect>) {
-        let settlement = match self.by_id.get(&settle.subscription_id) {
+    /// A command by call, from whatever connection.
+    pub(super) fn settle_by_call(&mut self, now: Time, call: &SettleCall, effects: &mut Vec<Effect>) {
+        let settlement = match self.by_id.get(&call.subscription_id) {
             None => Settlement::UnknownSubscription,
-            Some(&key) => {
+            Some(&key) if self.subscriptions[key].asks_acks => {
                 let subscription = &mut self.subscriptions[key];
-                if subscription.asks_acks {
-                    let settled = subscription.ack(&settle.target, None, &mut self.books);
-                    subscription.feed(&mut self.books, effects);
-                    if settled > 0 { Settlement::Done { settled } } else { Settlement::NotInFlight }
-                } else {
-                    Settlement::NotAsked
-                }
+                let settled =
+                    subscription.settle(now, &call.target, None, call.action, &mut self.books, effects);
+                subscription.feed(now, &mut self.books, effects);
+                self.note_deadline(key);
+                if settled > 0 { Settlement::Done { settled } } else { Settlement::NotInFlight }
             }
+            Some(_) => Settlement::NotAsked,
         };
-        effects.push(Effect::Answer(settle.ticket, Answer::Settled(settlement)));
+        effects.push(Effect::Answer(call.ticket, Answer::Settled(settlement)));
     }
 }
 
 impl Subscription {
-    /// Settles what `target` names, at `only` that member where given. Returns how many.
-    fn ack(&mut self, target: &SettleTarget, only: Option<MemberKey>, books: &mut Books) -> u32 {
-        let (settled, asked) = match target {
-            SettleTarget::Deliveries { ids, unknown } => {
-                let mut settled = 0;
+    /// Does to what `target` names, at `only` that member where given, what `action` says. Returns to how many.
+    fn settle(
+        &mut self,
+        now: Time,
+        target: &SettleTarget,
+        only: Option<MemberKey>,
+        action: Action,
+        books: &mut Books,
+        effects: &mut Vec<Effect>,
+    ) -> u32 {
+        let (mut settled, asked) = (0, target.named());
+        match target {
+            SettleTarget::Deliveries { ids, .. } => {
                 for &id in ids {
-                    let slot = self
-                        .in_flight
-                        .find(id)
-                        .filter(|&slot| only.is_none_or(|member| self.in_flight.holder(slot) == member));
-                    settled += u32::from(self.ack_slot(slot, books));
+                    let found = self.in_flight.find(id);
+                    let own =
+                        found.filter(|&slot| only.is_none_or(|member| self.in_flight.holder(slot) == member));
+                    if let Some(slot) = own {
+                        self.settle_one(now, slot, action, books, effects);
+                        settled += 1;
+                    }
                 }
-                (settled, ids.len() as u32 + unknown)
             }
             SettleTarget::Message(message_id) => {
-                let slot = self.in_flight.find_message(message_id, only);
-                (u32::from(self.ack_slot(slot, books)), 1)
+                if let Some(slot) = self.in_flight.find_message(message_id, only) {
+                    self.settle_one(now, slot, action, books, effects);
+                    settled += 1;
+                }
             }
+        }
+        let (done, not_found) = match action {
+            Action::Ack => (Counter::Acked, Counter::AckNotFound),
+            Action::Nack(_) => (Counter::Nacked, Counter::NackNotFound),
+            Action::Extend { .. } => (Counter::Extended, Counter::ExtendNotFound),
         };
-        books.counters.count(Counter::Acked, u64::from(settled));
-        books.counters.count(Counter::AckNotFound, u64::from(asked - settled));
+        books.counters.count(done, u64::from(settled));
+        books.counters.count(not_found, u64::from(asked - settled));
         settled
     }
 
-    fn ack_slot(&mut self, slot: Option<Slot>, books: &mut Books) -> bool {
-        let Some(slot) = slot else { return false };
-        let key = self.in_flight.holder(slot);
-        let member = &mut self.members[key];
-        debug_assert!(member.in_flight > 0, "I1: what is in flight is held by its member");
-        self.in_flight.release(slot, &mut member.held);
-        member.in_flight -= 1;
-        books.in_flight -= 1;
-        self.roster.note_room(key, &mut self.members);
-        true
+    fn settle_one(
+        &mut self,
+        now: Time,
+        slot: Slot,
+        action: Action,
+        books: &mut Books,
+        effects: &mut Vec<Effect>,
+    ) {
+        match action {
+            Action::Ack => drop(self.release(slot, books)),
+            Action::Nack(nack) => self.nack(now, slot, nack, books, effects),
+            Action::Extend { ack_timeout } => {
+                let own = if ack_timeout.is_zero() { self.options.ack_timeout } else { ack_timeout };
+                // Where neither says a time, the holder has all the time there is.
+                let due = (!own.is_zero()).then(|| now + own);
+                self.in_flight.set_due(slot, due);
+            }
+        }
     }
 }

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::effect::OpenRefusal;
-use crate::model::{GroupName, Mode, SubscriptionId};
+use crate::model::{GroupName, Mode, SubscriptionId, Topic};
 use crate::pattern::Pattern;
 
 /// What a subscription does when it is full.
@@ -32,6 +32,12 @@ pub struct SharedOptions {
     pub overflow: Overflow,
     /// How long the subscription outlives its last member.
     pub linger: Duration,
+    /// How long a member may hold a delivery before it goes to others; zero: for ever.
+    pub ack_timeout: Duration,
+    /// Attempts before a message is given up; 0: no limit.
+    pub max_deliveries: u32,
+    /// Where messages go that are given up. The subscription's own patterns do not match it.
+    pub dead_letter_topic: Option<Topic>,
 }
 
 /// A valid `open`: bounds, patterns and the rules between fields were checked by whoever made it.
@@ -69,6 +75,9 @@ impl OpenSpec {
             ("max_pending", self.options.max_pending != options.max_pending),
             ("overflow policy", self.options.overflow != options.overflow),
             ("linger", self.options.linger != options.linger),
+            ("ack_timeout", self.options.ack_timeout != options.ack_timeout),
+            ("max_deliveries", self.options.max_deliveries != options.max_deliveries),
+            ("dead_letter_topic", self.options.dead_letter_topic != options.dead_letter_topic),
         ];
         match differs.into_iter().find(|&(_, differs)| differs) {
             Some((what, _)) => Err(OpenRefusal::Differs { what }),

@@ -6,7 +6,7 @@ use super::inflight::InFlight;
 use super::member::Member;
 use super::roster::Roster;
 use super::spec::{OpenSpec, Overflow, SharedOptions};
-use super::{Books, CoreConfig, MemberKey};
+use super::{Books, CoreConfig};
 use crate::model::{GroupName, Message, Mode, SubscriptionId, Time};
 use crate::pattern::Pattern;
 
@@ -33,6 +33,8 @@ pub struct Subscription {
     pub lagged: u64,
     /// When it ends, while it has no member.
     pub lingers_until: Option<Time>,
+    /// The deadline that its core knows of.
+    pub noted_deadline: Option<Time>,
     counts_as_near_full: bool,
 }
 
@@ -46,7 +48,7 @@ impl Subscription {
             group: spec.group,
             patterns: spec.patterns,
             options: spec.options,
-            backlog: Backlog::default(),
+            backlog: Backlog::new(spec.mode),
             in_flight: InFlight::default(),
             members: Slab::new(),
             roster: Roster::new(spec.mode),
@@ -55,6 +57,7 @@ impl Subscription {
             reserved_bytes: 0,
             lagged: 0,
             lingers_until: None,
+            noted_deadline: None,
             counts_as_near_full: false,
         }
     }
@@ -121,17 +124,5 @@ impl Subscription {
     /// The end of its part in the count of near full subscriptions.
     pub fn forget_room(&mut self, books: &mut Books) {
         books.near_full -= usize::from(std::mem::take(&mut self.counts_as_near_full));
-    }
-
-    /// Puts all that a member holds back to its old places.
-    pub fn take_back(&mut self, key: MemberKey, books: &mut Books) {
-        let member = &mut self.members[key];
-        while let Some(slot) = self.in_flight.oldest(&member.held) {
-            let entry = self.in_flight.release(slot, &mut member.held);
-            self.backlog.put_back(entry);
-            member.in_flight -= 1;
-            books.in_flight -= 1;
-        }
-        debug_assert_eq!(member.in_flight, 0, "I5: nothing is in flight at a member that left");
     }
 }

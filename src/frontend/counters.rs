@@ -15,6 +15,10 @@ pub enum FrontendCounter {
     Unheard,
     /// Publishes refused, for whatever reason.
     PublishFailed,
+    /// Dead letters dropped because nobody listened to their topic.
+    DeadLettersUnheard,
+    /// Dead letters dropped because a subscription to their topic was full, or they were too large with their headers.
+    DeadLettersRefused,
     /// Subscribe streams begun.
     Streams,
     /// Empty or unknown commands.
@@ -29,10 +33,12 @@ pub enum FrontendCounter {
 
 impl FrontendCounter {
     /// Every counter with its name in metrics and in the admin service.
-    pub const ALL: [(FrontendCounter, &'static str); 8] = [
+    pub const ALL: [(FrontendCounter, &'static str); 10] = [
         (FrontendCounter::Published, "published"),
         (FrontendCounter::Unheard, "unheard"),
         (FrontendCounter::PublishFailed, "publish_failed"),
+        (FrontendCounter::DeadLettersUnheard, "dead_letters_unheard"),
+        (FrontendCounter::DeadLettersRefused, "dead_letters_refused"),
         (FrontendCounter::Streams, "streams"),
         (FrontendCounter::CommandsIgnored, "commands_ignored"),
         (FrontendCounter::CallsFailed, "calls_failed"),

@@ -1,6 +1,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 /// What one frontend may have outstanding at the shards. Lives on its executor.
@@ -28,9 +29,9 @@ impl Credits {
     }
 
     /// Waits until one more message of this cost may be outstanding, and takes its place.
-    pub fn take(&self, cost: u64) -> Take<'_> {
+    pub fn take(self: &Rc<Self>, cost: u64) -> Take {
         // A message above the whole bound takes all of it.
-        Take { credits: self, cost: cost.min(self.max_bytes), number: None }
+        Take { credits: self.clone(), cost: cost.min(self.max_bytes), number: None }
     }
 
     pub fn give_back(&self, cost: u64) {
@@ -56,18 +57,18 @@ impl Credits {
 }
 
 /// A place in the line for a credit.
-pub struct Take<'a> {
-    credits: &'a Credits,
+pub struct Take {
+    credits: Rc<Credits>,
     cost: u64,
     /// Its number in the line, once it waits.
     number: Option<u64>,
 }
 
-impl Future for Take<'_> {
+impl Future for Take {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let credits = self.credits;
+        let credits = self.credits.clone();
         let first = credits.waiting.borrow().front().map(|&(number, _)| number);
         // One that waits nowhere while nobody else waits is first too.
         if first == self.number && credits.try_take(self.cost) {
@@ -95,7 +96,7 @@ impl Future for Take<'_> {
     }
 }
 
-impl Drop for Take<'_> {
+impl Drop for Take {
     fn drop(&mut self) {
         if let Some(number) = self.number {
             self.credits.waiting.borrow_mut().retain(|&(other, _)| other != number);
@@ -112,7 +113,7 @@ mod tests {
 
     #[test]
     fn who_comes_first_is_served_first() {
-        let credits = Credits::new(10, 100);
+        let credits = Rc::new(Credits::new(10, 100));
         assert_eq!(credits.take(60).now_or_never(), Some(()));
         let (mut large, mut small) = (credits.take(50), credits.take(1));
         assert_eq!((&mut large).now_or_never(), None);
@@ -125,7 +126,7 @@ mod tests {
 
     #[test]
     fn who_goes_away_makes_room_in_the_line() {
-        let credits = Credits::new(1, 100);
+        let credits = Rc::new(Credits::new(1, 100));
         assert_eq!(credits.take(1).now_or_never(), Some(()));
         let (mut first, mut second) = (credits.take(1), credits.take(1));
         assert_eq!((&mut first).now_or_never(), None);

@@ -19,12 +19,16 @@ use crate::proto::subscribe_event::Event;
 #[derive(Debug)]
 pub enum WireEvent {
     Message(Delivery),
+    /// Several messages; together they stay within what a client accepts.
+    Batch(Vec<Delivery>),
     /// What is seldom: encoded as the contract has it.
     Other(SubscribeEvent),
 }
 
 // Field numbers and wire types of the contract; tests/semantics decodes what is written here.
 const EVENT_MESSAGE: u8 = 2 << 3 | 2;
+const EVENT_BATCH: u8 = 3 << 3 | 2;
+const BATCH_MESSAGE: u8 = 1 << 3 | 2;
 const MESSAGE_SYSTEM_ID: u8 = 1 << 3 | 2;
 const MESSAGE_DELIVERY_ATTEMPT: u8 = 7 << 3;
 const MESSAGE_EPOCH: u8 = 8 << 3;
@@ -34,10 +38,25 @@ impl WireEvent {
         matches!(self, WireEvent::Other(SubscribeEvent { event: Some(Event::Role(_)) }))
     }
 
+    /// The messages that it carries.
+    pub fn deliveries(&self) -> &[Delivery] {
+        match self {
+            WireEvent::Message(delivery) => std::slice::from_ref(delivery),
+            WireEvent::Batch(deliveries) => deliveries,
+            WireEvent::Other(_) => &[],
+        }
+    }
+
     /// Appends the event as protobuf, without a frame around it. Fails where `out` cannot grow enough.
     pub fn encode(&self, out: &mut impl BufMut) -> Result<(), Status> {
         match self {
-            WireEvent::Message(delivery) => encode_delivery(delivery, out),
+            WireEvent::Message(delivery) => encode_delivery(EVENT_MESSAGE, delivery, out),
+            WireEvent::Batch(deliveries) => {
+                let length: usize = deliveries.iter().map(length_in_batch).sum();
+                out.put_u8(EVENT_BATCH);
+                encode_varint(length as u64, out);
+                deliveries.iter().for_each(|delivery| encode_delivery(BATCH_MESSAGE, delivery, out));
+            }
             WireEvent::Other(event) => {
                 event.encode(out).map_err(|error| Status::internal(error.to_string()))?
             }
@@ -46,16 +65,30 @@ impl WireEvent {
     }
 }
 
-fn encode_delivery(delivery: &Delivery, out: &mut impl BufMut) {
-    let id = DeliveryId { message: delivery.message.number, delivery: delivery.delivery };
-    let text = id.text();
+/// Bytes that a delivery adds to a batch, its tag and length included.
+pub fn length_in_batch(delivery: &Delivery) -> usize {
+    let length = head_length(delivery, id_of(delivery).text().len()) + delivery.message.body.len();
+    1 + encoded_len_varint(length as u64) + length
+}
+
+fn id_of(delivery: &Delivery) -> DeliveryId {
+    DeliveryId { message: delivery.message.number, delivery: delivery.delivery }
+}
+
+/// Bytes of the fields that differ by delivery.
+fn head_length(delivery: &Delivery, id_length: usize) -> usize {
+    let epoch = match delivery.epoch {
+        0 => 0,
+        epoch => 1 + encoded_len_varint(epoch),
+    };
+    2 + id_length + 1 + encoded_len_varint(delivery.attempt.into()) + epoch
+}
+
+fn encode_delivery(tag: u8, delivery: &Delivery, out: &mut impl BufMut) {
+    let text = id_of(delivery).text();
     let body = &delivery.message.body;
-    let mut head = 2 + text.len() + 1 + encoded_len_varint(delivery.attempt.into());
-    if delivery.epoch != 0 {
-        head += 1 + encoded_len_varint(delivery.epoch);
-    }
-    out.put_u8(EVENT_MESSAGE);
-    encode_varint((head + body.len()) as u64, out);
+    out.put_u8(tag);
+    encode_varint((head_length(delivery, text.len()) + body.len()) as u64, out);
     out.put_u8(MESSAGE_SYSTEM_ID);
     out.put_u8(text.len() as u8);
     out.put_slice(text.as_bytes());

@@ -30,8 +30,6 @@ pub enum Failure {
     Deadline,
     #[error("the broker is shutting down; connect again")]
     ShuttingDown,
-    #[error("{what} is not served by this version")]
-    NotServed { what: &'static str },
     #[error("the call failed inside the broker; this is a bug, please report it")]
     Internal,
     /// What the transport made of an unreadable request: its own code and words.

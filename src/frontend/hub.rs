@@ -10,10 +10,11 @@ use slab::Slab;
 use super::convert::{self, Bounds};
 use super::counters::{FrontendCounter, FrontendCounters};
 use super::credits::Credits;
+use super::dead_letters::DeadLetters;
 use super::publishing::Publishing;
 use super::session::Session;
 use super::{Failure, WireEvent};
-use crate::core::{Answer, Input, MemberEvent};
+use crate::core::{Answer, DeadLetter, Input, MemberEvent};
 use crate::limits;
 use crate::model::{MemberId, MessageNumber, NumberSource, SubscriptionId, Ticket};
 use crate::shard::runtime::Accepted;
@@ -29,7 +30,8 @@ pub struct Frontend {
     pub bounds: Bounds,
     pub counters: Arc<FrontendCounters>,
     on_connection: OnConnection,
-    pub(super) credits: Credits,
+    pub(super) credits: Rc<Credits>,
+    pub(super) dead_letters: DeadLetters,
     numbers: RefCell<NumberSource>,
     sessions: RefCell<AHashMap<u64, Rc<Session>>>,
     next_session: Cell<u64>,
@@ -71,7 +73,8 @@ impl Frontend {
             bounds,
             counters,
             on_connection,
-            credits: Credits::new(outstanding.0, outstanding.1),
+            credits: Rc::new(Credits::new(outstanding.0, outstanding.1)),
+            dead_letters: DeadLetters::default(),
             sessions: RefCell::default(),
             next_session: Cell::new(1),
             claims: RefCell::default(),
@@ -225,6 +228,10 @@ impl Receiver for Frontend {
             }
             None => Vec::new(),
         }
+    }
+
+    fn dead_letter(&self, letter: Box<DeadLetter>) {
+        self.dead_letters.push(letter);
     }
 
     fn phase(&self, phase: Phase) {

@@ -7,9 +7,11 @@
 //! | `call` | around each call: deadline, panic, what is no gRPC; `request` its body |
 //! | `service` | the generated server's trait: tonic's types in and out, nothing else |
 //! | `rpc/` | one file an rpc, on our own types |
-//! | `session` | one Subscribe stream; `publishing` one publish on its way through the shards |
+//! | `session` | one Subscribe stream |
+//! | `publishing` | one publish on its way through the shards; `series` those that keep their order |
+//! | `dead_letters` | publishes what subscriptions give up |
 //! | `hub` | what a frontend keeps: sessions, answers waited for |
-//! | `convert` | between contract and model; `event` the hot half of it, encoded by hand |
+//! | `convert/` | between contract and model; `event` the hot half of it, encoded by hand |
 //! | `failure`, `status` | why a call fails; what that is on the wire |
 
 mod call;
@@ -17,6 +19,7 @@ mod connection;
 pub mod convert;
 mod counters;
 mod credits;
+mod dead_letters;
 mod event;
 mod failure;
 mod hub;
@@ -24,6 +27,7 @@ pub mod net;
 mod publishing;
 mod request;
 mod rpc;
+mod series;
 pub mod service;
 mod session;
 mod status;

@@ -1,8 +1,10 @@
+use std::rc::Rc;
 use std::sync::Arc;
 
 use futures_channel::oneshot;
 use smallvec::SmallVec;
 
+use super::series::{Outcome, Series};
 use super::{Failure, FrontendCounter, FrontendCounters};
 use crate::core::{Answer, Input, PublishRefusal};
 use crate::model::{Message, Ticket};
@@ -24,7 +26,18 @@ pub struct Publishing {
     reserved: SmallVec<[usize; 4]>,
     taken: u32,
     refusal: Option<PublishRefusal>,
-    done: oneshot::Sender<Result<u32, Failure>>,
+    waiter: Waiter,
+}
+
+/// Who is told how a publish went.
+pub enum Waiter {
+    Call(oneshot::Sender<Outcome>),
+    Series {
+        series: Rc<Series>,
+        index: u64,
+    },
+    /// A dead letter: it is counted, and nobody waits.
+    Nobody,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +49,7 @@ enum Pass {
 }
 
 impl Publishing {
-    pub fn new(shared: &Shared, message: Arc<Message>, done: oneshot::Sender<Result<u32, Failure>>) -> Self {
+    pub fn new(shared: &Shared, message: Arc<Message>, waiter: Waiter) -> Self {
         let mut shards: SmallVec<[usize; 4]> = shared.live_shards().collect();
         if shards.is_empty() {
             // Nobody listens anywhere: some shard says so, which keeps one way for all.
@@ -52,7 +65,7 @@ impl Publishing {
             reserved: SmallVec::new(),
             taken: 0,
             refusal: None,
-            done,
+            waiter,
         }
     }
 
@@ -99,19 +112,37 @@ impl Publishing {
         self.pass == Pass::Done
     }
 
-    /// Answers whoever still waits, and counts.
+    /// Whether what is sent after it may overtake it.
+    pub fn is_two_pass(&self) -> bool {
+        self.pass == Pass::Reserving
+    }
+
+    /// Tells whoever still waits, and counts.
     pub fn finish(self, counters: &FrontendCounters) {
-        let result = match self.refusal {
+        let outcome = match self.refusal {
             Some(refusal) => Err(Failure::Publish(refusal)),
-            None => {
-                counters.count(FrontendCounter::Published);
-                if self.taken == 0 {
-                    counters.count(FrontendCounter::Unheard);
-                }
-                Ok(self.taken)
-            }
+            None => Ok(self.taken),
         };
-        // A caller that has gone gets no answer; the message was published all the same.
-        let _ = self.done.send(result);
+        if let Ok(taken) = outcome {
+            counters.count(FrontendCounter::Published);
+            if taken == 0 {
+                counters.count(FrontendCounter::Unheard);
+            }
+        }
+        match self.waiter {
+            // A caller that has gone gets no answer; the message was published all the same.
+            Waiter::Call(caller) => drop(caller.send(outcome)),
+            Waiter::Series { series, index } => {
+                if outcome.is_err() {
+                    counters.count(FrontendCounter::PublishFailed);
+                }
+                series.settle(index, outcome);
+            }
+            Waiter::Nobody => match outcome {
+                Ok(0) => counters.count(FrontendCounter::DeadLettersUnheard),
+                Ok(_) => {}
+                Err(_) => counters.count(FrontendCounter::DeadLettersRefused),
+            },
+        }
     }
 }

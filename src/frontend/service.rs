@@ -6,10 +6,11 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use futures_util::{FutureExt, Stream, StreamExt, stream};
+use futures_util::{FutureExt, Stream, StreamExt};
 use send_wrapper::SendWrapper;
 use tonic::{Request, Response, Status, Streaming};
 
+use super::convert::SettleRequest;
 use super::hub::Frontend;
 use super::request::Spawn;
 use super::{Failure, FrontendCounter, WireEvent, convert, rpc};
@@ -45,6 +46,12 @@ impl BrokerService {
     fn frontend(&self) -> SendWrapper<Rc<Frontend>> {
         SendWrapper::new(self.0.frontend.clone())
     }
+
+    async fn settle(&self, (id, target, action): SettleRequest) -> Result<u32, Status> {
+        let frontend = self.frontend();
+        let call = async move { rpc::settle::settle(&frontend, id, target, action).await };
+        Ok(SendWrapper::new(call).await?)
+    }
 }
 
 /// One Subscribe stream's place under the limit of its connection.
@@ -67,16 +74,13 @@ impl Drop for Seat {
     }
 }
 
+type ConfirmStream = Pin<Box<dyn Stream<Item = Result<PublishConfirm, Status>> + Send>>;
 type EventStream = Pin<Box<dyn Stream<Item = Result<WireEvent, Status>> + Send>>;
-
-fn not_served<T>(what: &'static str) -> Result<Response<T>, Status> {
-    Err(Failure::NotServed { what }.into())
-}
 
 #[tonic::async_trait]
 impl generated::broker_server::Broker for BrokerService {
     type SubscribeStream = EventStream;
-    type PublishStreamStream = stream::Empty<Result<PublishConfirm, Status>>;
+    type PublishStreamStream = ConfirmStream;
 
     async fn publish(&self, request: Request<PublishRequest>) -> Result<Response<PublishResponse>, Status> {
         let frontend = self.frontend();
@@ -94,10 +98,48 @@ impl generated::broker_server::Broker for BrokerService {
     }
 
     async fn ack(&self, request: Request<AckRequest>) -> Result<Response<AckResponse>, Status> {
-        let (id, target) = convert::ack(request.into_inner())?;
+        let settled = self.settle(convert::ack(request.into_inner())?).await?;
+        Ok(Response::new(AckResponse { settled }))
+    }
+
+    async fn nack(&self, request: Request<NackRequest>) -> Result<Response<NackResponse>, Status> {
+        let settled = self.settle(convert::nack(request.into_inner())?).await?;
+        Ok(Response::new(NackResponse { settled }))
+    }
+
+    async fn extend(&self, request: Request<ExtendRequest>) -> Result<Response<ExtendResponse>, Status> {
+        let settled = self.settle(convert::extend(request.into_inner())?).await?;
+        Ok(Response::new(ExtendResponse { settled }))
+    }
+
+    async fn publish_batch(
+        &self,
+        request: Request<PublishBatchRequest>,
+    ) -> Result<Response<PublishBatchResponse>, Status> {
         let frontend = self.frontend();
-        let call = async move { rpc::ack::ack(&frontend, id, target).await };
-        Ok(Response::new(AckResponse { settled: SendWrapper::new(call).await? }))
+        let call = async move {
+            let requests = request.into_inner().messages.into_iter();
+            let messages =
+                requests.map(|request| convert::message(request, frontend.next_number(), &frontend.bounds));
+            rpc::publish_batch::publish_batch(&frontend, messages).await
+        };
+        let published: Result<_, Failure> = SendWrapper::new(call).await;
+        Ok(Response::new(convert::batch_response(published?)))
+    }
+
+    async fn publish_stream(
+        &self,
+        request: Request<Streaming<PublishRequest>>,
+    ) -> Result<Response<ConfirmStream>, Status> {
+        let frontend = self.0.frontend.clone();
+        let reader = frontend.clone();
+        let requests = request.into_inner().map(move |request| {
+            let request = request?;
+            Ok(convert::message(request, reader.next_number(), &reader.bounds))
+        });
+        let confirms = rpc::publish_stream::publish_stream(frontend, requests)?;
+        let confirms = confirms.map(|confirm| Ok(convert::confirm(confirm?)));
+        Ok(Response::new(Box::pin(SendWrapper::new(confirms))))
     }
 
     async fn subscribe(
@@ -116,27 +158,5 @@ impl generated::broker_server::Broker for BrokerService {
             }
         }));
         Ok(Response::new(Box::pin(SendWrapper::new(events.map(|event| event.map_err(Status::from))))))
-    }
-
-    async fn publish_stream(
-        &self,
-        _: Request<Streaming<PublishRequest>>,
-    ) -> Result<Response<Self::PublishStreamStream>, Status> {
-        not_served("PublishStream")
-    }
-
-    async fn publish_batch(
-        &self,
-        _: Request<PublishBatchRequest>,
-    ) -> Result<Response<PublishBatchResponse>, Status> {
-        not_served("PublishBatch")
-    }
-
-    async fn nack(&self, _: Request<NackRequest>) -> Result<Response<NackResponse>, Status> {
-        not_served("Nack")
-    }
-
-    async fn extend(&self, _: Request<ExtendRequest>) -> Result<Response<ExtendResponse>, Status> {
-        not_served("Extend")
     }
 }

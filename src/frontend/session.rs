@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use futures_util::Stream;
 
-use super::{Failure, FrontendCounter, FrontendCounters, WireEvent};
+use super::{Failure, FrontendCounter, FrontendCounters, WireEvent, event};
 use crate::core::Input;
 use crate::limits;
 use crate::model::MemberId;
@@ -22,6 +22,8 @@ pub struct Session {
     pub member: MemberId,
     /// Where the subscription lives, from `open` until either side ends the membership.
     shard: Cell<Option<usize>>,
+    /// Most messages an event.
+    max_batch: Cell<u32>,
     events: RefCell<VecDeque<WireEvent>>,
     ended: RefCell<Option<Failure>>,
     has_ended: Cell<bool>,
@@ -39,6 +41,7 @@ impl Session {
         Rc::new(Session {
             member,
             shard: Cell::new(None),
+            max_batch: Cell::new(1),
             events: RefCell::default(),
             ended: RefCell::default(),
             has_ended: Cell::new(false),
@@ -51,8 +54,9 @@ impl Session {
     }
 
     /// The open is on its way to this shard.
-    pub fn opening(&self, shard: usize) {
+    pub fn opening(&self, shard: usize, max_batch: u32) {
         self.shard.set(Some(shard));
+        self.max_batch.set(max_batch);
     }
 
     /// The shard of the membership, as long as it lasts.
@@ -120,9 +124,8 @@ impl Session {
         counters: &FrontendCounters,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<WireEvent, Failure>>> {
-        let event = self.events.borrow_mut().pop_front();
-        if let Some(event) = event {
-            if let WireEvent::Message(delivery) = &event {
+        if let Some(event) = self.next_event() {
+            for delivery in event.deliveries() {
                 self.took(node, delivery.message.cost());
             }
             return Poll::Ready(Some(Ok(event)));
@@ -136,6 +139,32 @@ impl Session {
         }
         remember(&self.reader, cx);
         Poll::Pending
+    }
+
+    /// The next event: where the member asked for batches, with all messages that are there and fit.
+    fn next_event(&self) -> Option<WireEvent> {
+        let mut events = self.events.borrow_mut();
+        let first = match events.pop_front()? {
+            WireEvent::Message(first) if self.max_batch.get() > 1 => first,
+            other => return Some(other),
+        };
+        let mut bytes = event::length_in_batch(&first);
+        let mut batch = vec![first];
+        while batch.len() < self.max_batch.get() as usize
+            && let Some(WireEvent::Message(next)) = events.front()
+        {
+            bytes += event::length_in_batch(next);
+            if bytes > limits::BATCH_BYTES {
+                break;
+            }
+            if let Some(WireEvent::Message(next)) = events.pop_front() {
+                batch.push(next);
+            }
+        }
+        match <[_; 1]>::try_from(batch) {
+            Ok([only]) => Some(WireEvent::Message(only)),
+            Err(batch) => Some(WireEvent::Batch(batch)),
+        }
     }
 
     /// Tells the shard what the connection has taken, half a window at a time.

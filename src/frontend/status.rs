@@ -30,10 +30,16 @@ impl Failure {
             Failure::NoSubscription | Failure::NotInFlight => Code::NotFound,
             Failure::OpenTimeout | Failure::Deadline => Code::DeadlineExceeded,
             Failure::ShuttingDown => Code::Unavailable,
-            Failure::NotServed { .. } => Code::Unimplemented,
             Failure::Internal => Code::Internal,
             Failure::Transport { code, .. } => Code::from_i32(*code),
         }
+    }
+
+    /// The text, short enough to be sent.
+    pub fn short_text(&self) -> String {
+        let mut text = self.to_string();
+        truncate(&mut text, limits::ERROR_TEXT_BYTES);
+        text
     }
 
     fn details(&self) -> ErrorDetails {
@@ -54,9 +60,7 @@ impl Failure {
 impl From<Failure> for Status {
     fn from(failure: Failure) -> Status {
         let code = failure.code();
-        let mut text = failure.to_string();
-        truncate(&mut text, limits::ERROR_TEXT_BYTES);
-        Status::with_error_details(code, text, failure.details())
+        Status::with_error_details(code, failure.short_text(), failure.details())
     }
 }
 

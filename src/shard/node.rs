@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::runtime::{Accepted, Indivisible};
 use super::{Phase, Shared};
-use crate::core::{Answer, Core, CoreConfig, Effect, Input, MemberEvent};
+use crate::core::{Answer, Core, CoreConfig, DeadLetter, Effect, Input, MemberEvent};
 use crate::limits;
 use crate::model::{MemberId, Ticket, Time};
 use crate::ring::{Doorbell, Port};
@@ -15,7 +15,7 @@ use crate::ring::{Doorbell, Port};
 pub enum Frame {
     /// To a shard.
     Input(Input),
-    /// To a frontend: always an [`Effect::Member`] or an [`Effect::Answer`].
+    /// To a frontend: never an [`Effect::Created`] or an [`Effect::Ended`].
     Effect(Effect),
     /// To a frontend: a connection that is its own from now on.
     Connection(Accepted),
@@ -26,6 +26,8 @@ pub trait Receiver {
     fn member_event(&self, member: MemberId, event: MemberEvent);
     /// `from` is the shard that answers. Returns what has to be asked next; the node submits it.
     fn answer(&self, from: usize, ticket: Ticket, answer: Answer) -> Vec<(usize, Input)>;
+    /// A message that a subscription has given up.
+    fn dead_letter(&self, letter: Box<DeadLetter>);
     /// A connection that another executor has accepted.
     fn connection(&self, accepted: Accepted);
     /// The process has entered another phase.
@@ -185,6 +187,8 @@ impl Node {
         let frontend = match &effect {
             Effect::Member(member, _) => member.frontend,
             Effect::Answer(ticket, _) => ticket.frontend,
+            // Every frontend can; each shard has its own, so that they share the work.
+            Effect::DeadLetter(_) => (self.me % self.shared.frontends()) as u16,
             Effect::Created(id) => return self.shared.directory.created(id),
             Effect::Ended(id) => return self.shared.directory.release(id),
         };
@@ -205,6 +209,7 @@ impl Node {
                     self.submit(shard, input);
                 }
             }
+            Effect::DeadLetter(letter) => receiver.dead_letter(letter),
             Effect::Created(_) | Effect::Ended(_) => {}
         }
     }

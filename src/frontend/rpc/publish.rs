@@ -4,7 +4,7 @@ use futures_channel::oneshot;
 
 use crate::frontend::Failure;
 use crate::frontend::hub::Frontend;
-use crate::frontend::publishing::Publishing;
+use crate::frontend::publishing::{Publishing, Waiter};
 use crate::model::Message;
 
 /// Publishes one message; answered when every shard that it concerns has it in its queues. Returns
@@ -13,6 +13,6 @@ pub async fn publish(frontend: &Frontend, message: Arc<Message>) -> Result<u32, 
     frontend.admit()?;
     frontend.credits.take(message.cost()).await;
     let (done, taken) = oneshot::channel();
-    frontend.start_publish(Publishing::new(&frontend.node.shared, message, done));
+    frontend.start_publish(Publishing::new(&frontend.node.shared, message, Waiter::Call(done)));
     taken.await.map_err(|_| Failure::Internal)?
 }

@@ -36,7 +36,7 @@ pub fn subscribe(
 /// Reads the commands of one stream and sees to it that its end is noticed.
 ///
 /// ```text
-///   waiting ──open──▶ open ──ack, resign──▶ open
+///   waiting ──open──▶ open ──ack, nack, …──▶ open
 ///      │                │
 ///      └────────────────┴──response side gone──▶ read what came before ──▶ left
 /// ```
@@ -105,11 +105,12 @@ impl Driver {
             (Command::Open(_), Some(_)) => {
                 self.end(Failure::invalid("open", "came a second time; one stream is one subscription"));
             }
-            (Command::Ack { .. } | Command::Resign, None) => {
+            (Command::Settle { .. } | Command::Resign, None) => {
                 self.end(Failure::invalid("open", "must be the first command"));
             }
-            (Command::Ack { subscription_id, target }, Some(shard)) => {
-                self.frontend.node.submit(shard, Input::Ack { member, subscription_id, target });
+            (Command::Settle { subscription_id, target, action }, Some(shard)) => {
+                let input = Input::Settle { member, subscription_id, target, action };
+                self.frontend.node.submit(shard, input);
             }
             (Command::Resign, Some(_)) if self.session.unread() > limits::UNREAD_EVENTS => {
                 self.end(Failure::UnreadEvents { limit: limits::UNREAD_EVENTS });
@@ -121,7 +122,7 @@ impl Driver {
     fn open(&self, open: OpenRequest) -> Result<(), Failure> {
         self.frontend.admit()?;
         let (id, claim, shard) = self.claim_id(&open)?;
-        self.session.opening(shard);
+        self.session.opening(shard, open.max_batch);
         self.frontend.keep_claim(self.session.member, claim);
         let spec = Box::new(open.into_spec(id));
         self.frontend.node.submit(shard, Input::Open { member: self.session.member, spec });

@@ -1,0 +1,77 @@
+//! Between the wire contract and the model: the only files that know both. Bad input ends here.
+//!
+//! `open`, `settle` and `publish` are what comes in, `events` what goes out; the hot half of that is
+//! [`super::event`].
+
+mod events;
+mod open;
+mod publish;
+mod settle;
+
+use std::time::Duration;
+
+pub use events::{draining, lagged, role, started};
+pub use open::OpenRequest;
+pub use publish::{batch_response, confirm, dead_letter, message, publish_response};
+pub use settle::{SettleRequest, ack, extend, nack};
+
+use super::Failure;
+use crate::core::{Action, SettleTarget};
+use crate::model::SubscriptionId;
+use crate::proto;
+use crate::proto::subscribe_command::Command as WireCommand;
+
+/// A decoded command of a Subscribe stream.
+#[derive(Debug)]
+pub enum Command {
+    Open(Box<OpenRequest>),
+    Settle {
+        subscription_id: Option<SubscriptionId>,
+        target: SettleTarget,
+        action: Action,
+    },
+    Resign,
+    /// Empty or from a later version of the contract.
+    Unknown,
+}
+
+/// What the broker bounds by its options.
+#[derive(Debug, Clone)]
+pub struct Bounds {
+    pub max_message_bytes: usize,
+    /// Default and ceiling of max_pending.
+    pub max_pending: u64,
+}
+
+pub fn command(command: proto::SubscribeCommand, bounds: &Bounds) -> Result<Command, Failure> {
+    match command.command {
+        None => Ok(Command::Unknown),
+        Some(WireCommand::Open(open)) => Ok(Command::Open(Box::new(open::request(open, bounds)?))),
+        Some(WireCommand::Ack(ack)) => settle::ack_command(ack),
+        Some(WireCommand::Nack(nack)) => settle::nack_command(nack),
+        Some(WireCommand::Extend(extend)) => settle::extend_command(extend),
+        Some(WireCommand::Resign(_)) => Ok(Command::Resign),
+    }
+}
+
+/// Unset and zero are the same: none.
+fn duration(field: &'static str, given: Option<prost_types::Duration>) -> Result<Duration, Failure> {
+    let Some(given) = given else { return Ok(Duration::ZERO) };
+    if given.seconds < 0 || given.nanos < 0 {
+        return Err(Failure::invalid(field, "is negative; leave it unset for none"));
+    }
+    if given.nanos > 999_999_999 {
+        return Err(Failure::invalid(field, "has nanos above 999,999,999"));
+    }
+    Ok(Duration::new(given.seconds as u64, given.nanos as u32))
+}
+
+fn id_field<T>(field: &'static str, parsed: Result<T, crate::model::IdError>) -> Result<T, Failure> {
+    parsed.map_err(|error| Failure::invalid(field, error))
+}
+
+fn invalid_topic(field: &'static str, error: &crate::model::TopicError) -> Failure {
+    // The texts begin with what they are about already.
+    let text = error.to_string();
+    Failure::invalid(field, text.strip_prefix("topic ").unwrap_or(&text))
+}

@@ -1,0 +1,86 @@
+use smallvec::SmallVec;
+
+use super::{Command, Failure, duration, id_field};
+use crate::core::{Action, Nack, SettleTarget};
+use crate::model::{DeliveryId, SubscriptionId};
+use crate::proto;
+
+/// What a unary call settles, and how.
+pub type SettleRequest = (SubscriptionId, SettleTarget, Action);
+
+pub fn ack(request: proto::AckRequest) -> Result<SettleRequest, Failure> {
+    let proto::AckRequest { subscription_id, system_id, message_id, system_ids } = request;
+    let target = target(&system_id, &system_ids, message_id)?;
+    Ok((named(&subscription_id)?, target, Action::Ack))
+}
+
+pub fn nack(request: proto::NackRequest) -> Result<SettleRequest, Failure> {
+    let target = target(&request.system_id, &request.system_ids, request.message_id)?;
+    let action = nack_action(request.delay, request.discard, request.keep_attempt)?;
+    Ok((named(&request.subscription_id)?, target, action))
+}
+
+pub fn extend(request: proto::ExtendRequest) -> Result<SettleRequest, Failure> {
+    let target = target(&request.system_id, &request.system_ids, request.message_id)?;
+    let action = Action::Extend { ack_timeout: duration("ack_timeout", request.ack_timeout)? };
+    Ok((named(&request.subscription_id)?, target, action))
+}
+
+pub fn ack_command(ack: proto::Ack) -> Result<Command, Failure> {
+    let target = target(&ack.system_id, &ack.system_ids, ack.message_id)?;
+    command(&ack.subscription_id, target, Action::Ack)
+}
+
+pub fn nack_command(nack: proto::Nack) -> Result<Command, Failure> {
+    let target = target(&nack.system_id, &nack.system_ids, nack.message_id)?;
+    command(&nack.subscription_id, target, nack_action(nack.delay, nack.discard, nack.keep_attempt)?)
+}
+
+pub fn extend_command(extend: proto::Extend) -> Result<Command, Failure> {
+    let target = target(&extend.system_id, &extend.system_ids, extend.message_id)?;
+    let ack_timeout = duration("ack_timeout", extend.ack_timeout)?;
+    command(&extend.subscription_id, target, Action::Extend { ack_timeout })
+}
+
+fn command(subscription_id: &str, target: SettleTarget, action: Action) -> Result<Command, Failure> {
+    let subscription_id = id_field("subscription_id", SubscriptionId::parse(subscription_id))?;
+    Ok(Command::Settle { subscription_id, target, action })
+}
+
+fn nack_action(
+    delay: Option<prost_types::Duration>,
+    discard: bool,
+    keep_attempt: bool,
+) -> Result<Action, Failure> {
+    Ok(Action::Nack(Nack { delay: duration("delay", delay)?, discard, keep_attempt }))
+}
+
+/// The subscription of a unary call, which must be named.
+fn named(subscription_id: &str) -> Result<SubscriptionId, Failure> {
+    id_field("subscription_id", SubscriptionId::parse(subscription_id))?.ok_or_else(|| {
+        Failure::invalid("subscription_id", "is empty; give the id of the first event of the stream")
+    })
+}
+
+/// system_id and system_ids together; message_id where both are empty.
+fn target(system_id: &str, system_ids: &[String], message_id: String) -> Result<SettleTarget, Failure> {
+    let given = (!system_id.is_empty()).then_some(system_id);
+    let texts = given.into_iter().chain(system_ids.iter().map(String::as_str));
+    let (mut ids, mut unknown) = (SmallVec::new(), 0);
+    for text in texts {
+        match DeliveryId::parse(text) {
+            Some(id) => ids.push(id),
+            None => unknown += 1,
+        }
+    }
+    if !ids.is_empty() || unknown > 0 {
+        return Ok(SettleTarget::Deliveries { ids, unknown });
+    }
+    if message_id.is_empty() {
+        return Err(Failure::invalid(
+            "system_id",
+            "is empty, and so are system_ids and message_id; give one",
+        ));
+    }
+    Ok(SettleTarget::Message(message_id.into()))
+}

@@ -1,0 +1,117 @@
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use super::hub::Frontend;
+use super::publishing::{Publishing, Waiter};
+use super::{Failure, FrontendCounter};
+use crate::model::Message;
+
+/// Publishes that keep their order: the messages of one stream or batch. Lives on its frontend's executor.
+///
+/// What goes to the shards in one pass stays in order by itself, since every shard takes inputs in the order in which
+/// they were sent. A publish in two passes is overtaken by what is sent between them: until it is settled nothing
+/// more may start.
+#[derive(Default)]
+pub struct Series {
+    state: RefCell<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// How each went, in order, from the first that nobody has taken yet; `None`: not settled.
+    outcomes: VecDeque<Option<Outcome>>,
+    /// The index in the series of the first of them.
+    first: u64,
+    /// The index of the publish that is under way in two passes.
+    two_pass: Option<u64>,
+    waiter: Option<Waker>,
+}
+
+/// How many subscriptions took a message, or why none did.
+pub type Outcome = Result<u32, Failure>;
+
+impl Series {
+    /// A message of the series that fails before it is published.
+    pub fn failed(&self, frontend: &Frontend, failure: Failure) {
+        frontend.counters.count(FrontendCounter::PublishFailed);
+        self.state.borrow_mut().outcomes.push_back(Some(Err(failure)));
+    }
+
+    /// Whether the next message may start.
+    pub fn may_start(&self) -> bool {
+        self.state.borrow().two_pass.is_none()
+    }
+
+    /// Starts the next message; it has its credit.
+    pub fn start(self: &Rc<Self>, frontend: &Frontend, message: Arc<Message>) {
+        debug_assert!(self.may_start(), "nothing overtakes a publish in two passes");
+        let mut state = self.state.borrow_mut();
+        let index = state.first + state.outcomes.len() as u64;
+        let publishing =
+            Publishing::new(&frontend.node.shared, message, Waiter::Series { series: self.clone(), index });
+        state.outcomes.push_back(None);
+        state.two_pass = publishing.is_two_pass().then_some(index);
+        drop(state);
+        // The shard of this executor may answer before this returns.
+        frontend.start_publish(publishing);
+    }
+
+    /// A message that was started is settled.
+    pub(super) fn settle(&self, index: u64, outcome: Outcome) {
+        let mut state = self.state.borrow_mut();
+        if state.two_pass == Some(index) {
+            state.two_pass = None;
+        }
+        let place = index.checked_sub(state.first).and_then(|place| usize::try_from(place).ok());
+        if let Some(slot) = place.and_then(|place| state.outcomes.get_mut(place)) {
+            debug_assert!(slot.is_none(), "a message is settled once");
+            *slot = Some(outcome);
+        }
+        if let Some(waiter) = &state.waiter {
+            waiter.wake_by_ref();
+        }
+    }
+
+    /// The outcome of the next message in order, with its index, if it is settled.
+    pub fn take_settled(&self) -> Option<(u64, Outcome)> {
+        let mut state = self.state.borrow_mut();
+        let outcome = state.outcomes.front_mut()?.take()?;
+        state.outcomes.pop_front();
+        state.first += 1;
+        Some((state.first - 1, outcome))
+    }
+
+    /// Whether every message that was started is settled and its outcome taken.
+    pub fn is_empty(&self) -> bool {
+        self.state.borrow().outcomes.is_empty()
+    }
+
+    /// Wakes this task from now on when a message is settled.
+    pub fn remember(&self, cx: &Context<'_>) {
+        let mut state = self.state.borrow_mut();
+        if state.waiter.as_ref().is_none_or(|old| !old.will_wake(cx.waker())) {
+            state.waiter = Some(cx.waker().clone());
+        }
+    }
+
+    /// Until the next message may start.
+    pub async fn ready(&self) {
+        self.until(|| self.may_start()).await;
+    }
+
+    /// Until every message that was started is settled.
+    pub async fn settled(&self) {
+        self.until(|| self.state.borrow().outcomes.iter().all(Option::is_some)).await;
+    }
+
+    async fn until(&self, done: impl Fn() -> bool) {
+        std::future::poll_fn(|cx| {
+            self.remember(cx);
+            if done() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+}
