@@ -52,6 +52,8 @@ pub const MAX_PENDING: u64 = 10_000_000;
 pub const MAX_PENDING_BYTES: u64 = 1024 * 1024 * 1024;
 /// What a waiting message costs beside its own bytes (bookkeeping, allocation headers), in bytes.
 pub const MESSAGE_OVERHEAD_BYTES: u64 = 160;
+/// What each copy of a message takes in its subscription, beside the message itself, in bytes.
+pub const COPY_OVERHEAD_BYTES: u64 = 48;
 /// Largest cost of one message; what waits in a subscription may not be bounded below it.
 pub const MESSAGE_COST: u64 = (MESSAGE_BYTES + PUBLISHED_AT_BYTES) as u64 + MESSAGE_OVERHEAD_BYTES;
 /// What the time of publishing adds to a message; no limit of a message counts it.

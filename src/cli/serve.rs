@@ -14,7 +14,7 @@ use crate::frontend::convert::Bounds;
 use crate::frontend::{Frontend, FrontendCounters, net, serve_with};
 use crate::limits;
 use crate::ring::{Doorbell, Mesh, Port};
-use crate::shard::{Clock, Frame, Layout, Node, NodeConfig, Phase, Shared, runtime};
+use crate::shard::{Clock, Frame, Layout, Memory, Node, NodeConfig, Phase, Shared, runtime};
 
 /// How often the control thread looks whether a drain is done.
 const LOOK: Duration = Duration::from_millis(5);
@@ -53,8 +53,14 @@ fn start(
     layout: &Layout,
     listeners: Vec<TcpListener>,
 ) -> Result<Control, Box<dyn std::error::Error>> {
-    let shared =
-        Arc::new(Shared::new(layout.placement(), layout.shards, layout.frontends, options.drain_timeout));
+    let memory = Memory::new(layout.executors(), options.memory_limit());
+    let shared = Arc::new(Shared::new(
+        layout.placement(),
+        layout.shards,
+        layout.frontends,
+        options.drain_timeout,
+        memory,
+    ));
     let mesh = Mesh::new(layout.executors(), limits::RING_SLOTS);
     let bells = mesh.bells();
     let health = HealthSwitch::new();
@@ -123,6 +129,7 @@ impl Blueprint {
         health: tonic_health::pb::health_server::HealthServer<tonic_health::server::HealthService>,
     ) -> std::rc::Rc<Node> {
         let me = port.me();
+        Memory::enter(me);
         let layout = &self.facts.layout;
         let frontends = layout.frontends as u64;
         let (messages, bytes) = limits::outstanding(layout.frontends);

@@ -4,6 +4,7 @@
 
 mod client;
 mod logging;
+mod memory;
 
 use std::time::Duration;
 
@@ -82,6 +83,12 @@ pub struct ServeOptions {
         value_parser = clap::value_parser!(u64).range(limits::MESSAGE_COST..))]
     pub max_pending_bytes: u64,
 
+    /// Bytes that messages may take in the whole process; at the limit every publish is refused
+    /// [default: half of the smaller of the machine's memory and the cgroup's limit].
+    #[arg(long, value_name = "N", env = "TINYBROKER_MEMORY_LIMIT",
+        value_parser = clap::value_parser!(u64).range(limits::MESSAGE_COST..))]
+    pub memory_limit: Option<u64>,
+
     /// How long a shutdown waits for what is in flight, for example 5s or 1m.
     #[arg(long, value_name = "D", env = "TINYBROKER_DRAIN_TIMEOUT",
         default_value = limits::DRAIN_TIMEOUT, value_parser = duration)]
@@ -95,6 +102,13 @@ pub struct ServeOptions {
 
     #[command(flatten)]
     pub log: LogOptions,
+}
+
+impl ServeOptions {
+    /// `--memory-limit`, or its default on this machine.
+    pub fn memory_limit(&self) -> u64 {
+        self.memory_limit.unwrap_or_else(memory::default_limit)
+    }
 }
 
 /// A duration with its unit, bounded so that deadlines made from it can be reckoned.

@@ -76,6 +76,19 @@ impl Counter {
     ];
 }
 
+/// What becomes of a copy that was accepted, in the end.
+const GONE: [Counter; 9] = [
+    Counter::Acked,
+    Counter::SentUnacked,
+    Counter::DeadLettered,
+    Counter::DroppedMaxDeliveries,
+    Counter::DroppedDiscarded,
+    Counter::DroppedEnded,
+    Counter::DroppedEndedInFlight,
+    Counter::DroppedDisconnect,
+    Counter::DroppedOldest,
+];
+
 /// The counts of one core.
 #[derive(Debug, Clone, Default)]
 pub struct Counters([u64; Counter::ALL.len()]);
@@ -83,6 +96,12 @@ pub struct Counters([u64; Counter::ALL.len()]);
 impl Counters {
     pub fn get(&self, counter: Counter) -> u64 {
         self.0[counter as usize]
+    }
+
+    /// Copies that were accepted and are not gone: what waits and what is in flight.
+    pub(crate) fn held(&self) -> u64 {
+        let gone: u64 = GONE.iter().map(|&counter| self.get(counter)).sum();
+        self.get(Counter::Accepted) - gone
     }
 
     pub(crate) fn count(&mut self, counter: Counter, by: u64) {

@@ -171,6 +171,11 @@ impl Core {
         self.subscriptions.is_empty()
     }
 
+    /// Messages that wait or are in flight, each subscription counting its own.
+    pub fn held(&self) -> u64 {
+        self.books.counters.held()
+    }
+
     /// Deliveries that nobody has settled yet.
     pub fn in_flight(&self) -> u64 {
         self.books.in_flight

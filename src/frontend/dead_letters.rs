@@ -43,7 +43,9 @@ impl Frontend {
         loop {
             let letter = self.dead_letters.next().await;
             match convert::dead_letter(&letter, self.next_number(), &self.bounds) {
-                Ok(message) => {
+                Ok(mut message) => {
+                    // No limit is asked: it takes the place of the message that was given up.
+                    self.node.shared.memory.hold(&mut message);
                     let message = Arc::new(message);
                     self.credits.take(message.cost()).await;
                     self.start_publish(Publishing::new(&self.node.shared, message, Waiter::Nobody));

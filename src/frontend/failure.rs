@@ -8,6 +8,10 @@ pub enum Failure {
     Invalid { field: &'static str, reason: String },
     #[error("{what} is {bytes} bytes; limit {limit}")]
     TooLarge { what: &'static str, bytes: usize, limit: usize },
+    #[error(
+        "the broker's memory for messages is full: {held} bytes of {limit} (--memory-limit); try again later"
+    )]
+    MemoryFull { held: u64, limit: u64 },
     #[error(transparent)]
     Publish(#[from] PublishRefusal),
     #[error(transparent)]

@@ -96,6 +96,14 @@ impl Frontend {
         self.phase.get()
     }
 
+    /// Whether one more message may come in.
+    pub fn admit_message(&self) -> Result<(), Failure> {
+        self.admit()?;
+        let memory = &self.node.shared.memory;
+        let (held, limit) = (memory.held(), memory.limit());
+        if held >= limit { Err(Failure::MemoryFull { held, limit }) } else { Ok(()) }
+    }
+
     /// New work is taken only while the broker serves.
     pub fn admit(&self) -> Result<(), Failure> {
         match self.phase() {

@@ -15,6 +15,7 @@ use super::hub::Frontend;
 use super::request::Spawn;
 use super::{Failure, FrontendCounter, WireEvent, convert, rpc};
 use crate::limits;
+use crate::model::Message;
 use crate::proto::{
     AckRequest, AckResponse, ExtendRequest, ExtendResponse, NackRequest, NackResponse, PublishBatchRequest,
     PublishBatchResponse, PublishConfirm, PublishRequest, PublishResponse, SubscribeCommand,
@@ -74,6 +75,14 @@ impl Drop for Seat {
     }
 }
 
+/// A message that the broker has room for, as it will go out.
+fn message(frontend: &Frontend, request: PublishRequest) -> Result<Message, Failure> {
+    frontend.admit_message()?;
+    let mut message = convert::message(request, frontend.next_number(), &frontend.bounds)?;
+    frontend.node.shared.memory.hold(&mut message);
+    Ok(message)
+}
+
 type ConfirmStream = Pin<Box<dyn Stream<Item = Result<PublishConfirm, Status>> + Send>>;
 type EventStream = Pin<Box<dyn Stream<Item = Result<WireEvent, Status>> + Send>>;
 
@@ -85,8 +94,7 @@ impl generated::broker_server::Broker for BrokerService {
     async fn publish(&self, request: Request<PublishRequest>) -> Result<Response<PublishResponse>, Status> {
         let frontend = self.frontend();
         let call = async move {
-            let message = convert::message(request.into_inner(), frontend.next_number(), &frontend.bounds)?;
-            let message = Arc::new(message);
+            let message = Arc::new(message(&frontend, request.into_inner())?);
             let subscriptions = rpc::publish::publish(&frontend, message.clone()).await?;
             Ok(convert::publish_response(&message, subscriptions))
         };
@@ -119,8 +127,7 @@ impl generated::broker_server::Broker for BrokerService {
         let frontend = self.frontend();
         let call = async move {
             let requests = request.into_inner().messages.into_iter();
-            let messages =
-                requests.map(|request| convert::message(request, frontend.next_number(), &frontend.bounds));
+            let messages = requests.map(|request| message(&frontend, request));
             rpc::publish_batch::publish_batch(&frontend, messages).await
         };
         let published: Result<_, Failure> = SendWrapper::new(call).await;
@@ -133,10 +140,7 @@ impl generated::broker_server::Broker for BrokerService {
     ) -> Result<Response<ConfirmStream>, Status> {
         let frontend = self.0.frontend.clone();
         let reader = frontend.clone();
-        let requests = request.into_inner().map(move |request| {
-            let request = request?;
-            Ok(convert::message(request, reader.next_number(), &reader.bounds))
-        });
+        let requests = request.into_inner().map(move |request| Ok(message(&reader, request?)));
         let confirms = rpc::publish_stream::publish_stream(frontend, requests)?;
         let confirms = confirms.map(|confirm| Ok(convert::confirm(confirm?)));
         Ok(Response::new(Box::pin(SendWrapper::new(confirms))))

@@ -9,7 +9,7 @@ use super::Failure;
 use crate::core::{EndReason, OpenRefusal};
 use crate::limits;
 
-/// What a client whose publish met a full subscription should wait before it tries again.
+/// What a client whose publish met a full subscription or broker should wait before it tries again.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 impl Failure {
@@ -20,6 +20,7 @@ impl Failure {
                 Code::InvalidArgument
             }
             Failure::TooLarge { .. }
+            | Failure::MemoryFull { .. }
             | Failure::Publish(_)
             | Failure::Open(OpenRefusal::Index(_))
             | Failure::End(EndReason::Overflow { .. } | EndReason::OverflowBytes { .. })
@@ -51,7 +52,9 @@ impl Failure {
             Failure::End(EndReason::ResignOutsideSingleton { .. }) => {
                 ErrorDetails::with_bad_request_violation("resign", self.to_string())
             }
-            Failure::Publish(_) => ErrorDetails::with_retry_info(Some(RETRY_AFTER)),
+            Failure::Publish(_) | Failure::MemoryFull { .. } => {
+                ErrorDetails::with_retry_info(Some(RETRY_AFTER))
+            }
             _ => ErrorDetails::new(),
         }
     }

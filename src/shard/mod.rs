@@ -5,12 +5,14 @@
 //! | `layout` | how many executors, on which cores, with which roles; which shard a name belongs to |
 //! | `node` | one executor: applies inputs to its core, routes effects |
 //! | `pump` | drains rings, applies, flushes, sleeps until rung |
+//! | `memory` | what all messages of the process take |
 //! | `shared` | what the executors of a process share: flags, gauges, the phase of its life |
 //! | `directory` | which shard holds a subscription id |
 //! | `runtime` | the only file beside `frontend/net` that knows the runtime |
 
 mod directory;
 mod layout;
+mod memory;
 mod node;
 mod pump;
 pub mod runtime;
@@ -18,5 +20,6 @@ mod shared;
 
 pub use directory::{Claim, Directory, IdTaken, Owner};
 pub use layout::{Layout, LayoutError, Placement};
+pub use memory::Memory;
 pub use node::{Clock, Frame, Node, NodeConfig, Receiver};
 pub use shared::{Phase, Shared};

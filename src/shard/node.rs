@@ -74,6 +74,8 @@ pub struct Node {
     /// Scratch for effects, so that no input allocates.
     effects: RefCell<Vec<Effect>>,
     outbox_used: Cell<bool>,
+    /// Copies of messages in this shard that the process's memory has counted.
+    counted_copies: Cell<u64>,
     flags: Cell<(bool, bool)>,
     phase: Cell<Phase>,
     /// The deadline that the pump sleeps for, and how to wake it for an earlier one.
@@ -92,6 +94,7 @@ impl Node {
             receiver: OnceCell::new(),
             effects: RefCell::default(),
             outbox_used: Cell::new(false),
+            counted_copies: Cell::new(0),
             flags: Cell::new((false, false)),
             phase: Cell::new(Phase::Serving),
             deadline: Cell::new(None),
@@ -126,9 +129,19 @@ impl Node {
     /// Sends what this turn has put into outboxes, one batch and at most one wake a peer. To be
     /// called at the end of each task's turn.
     pub fn flush(&self) {
+        self.count_copies();
         if self.outbox_used.replace(false) {
             let emptied = self.port.borrow_mut().flush();
             self.outbox_used.set(!emptied);
+        }
+    }
+
+    fn count_copies(&self) {
+        let Some(core) = &self.core else { return };
+        let copies = core.borrow().held();
+        let more = copies as i64 - self.counted_copies.replace(copies) as i64;
+        if more != 0 {
+            self.shared.memory.add(more * limits::COPY_OVERHEAD_BYTES as i64);
         }
     }
 

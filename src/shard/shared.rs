@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-use super::{Directory, Placement};
+use super::{Directory, Memory, Placement};
 
 /// Where the process is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,6 +21,7 @@ pub struct Shared {
     pub placement: Placement,
     /// How long a drain may take.
     pub grace: Duration,
+    pub memory: Arc<Memory>,
     phase: AtomicU8,
     shards: Vec<ShardFlags>,
     /// Open connections of each frontend.
@@ -39,11 +40,18 @@ struct ShardFlags {
 }
 
 impl Shared {
-    pub fn new(placement: Placement, shards: usize, frontends: usize, grace: Duration) -> Self {
+    pub fn new(
+        placement: Placement,
+        shards: usize,
+        frontends: usize,
+        grace: Duration,
+        memory: Arc<Memory>,
+    ) -> Self {
         Shared {
             directory: Arc::new(Directory::default()),
             placement,
             grace,
+            memory,
             phase: AtomicU8::new(Phase::Serving as u8),
             shards: (0..shards).map(|_| ShardFlags::default()).collect(),
             connections: (0..frontends).map(|_| AtomicUsize::new(0)).collect(),
