@@ -91,7 +91,7 @@ impl Subscription {
         }
         assert_eq!(bytes, self.backlog.bytes(), "I7: bytes waiting");
         let (mut in_flight, mut bytes, mut numbers) = (0, 0, HashSet::new());
-        for (member, entry) in self.in_flight.iter() {
+        for (_, member, entry) in self.in_flight.iter() {
             assert!(positions.insert(entry.position), "I1: waits and is in flight");
             assert!(numbers.insert(entry.message.number), "I3: two live deliveries of a message");
             assert!(self.members.contains(member), "I5: in flight at a member that left");

@@ -1,16 +1,20 @@
 //! Random scripts: what may happen in a small world, and how often.
 
 use std::fmt;
+use std::time::Duration;
 
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use tinybroker::core::Overflow;
+use proptest::sample;
+use tinybroker::core::{Action, Nack, Overflow};
 use tinybroker::model::Mode;
 
 pub const TOPICS: [&str; 5] = ["a.x", "a.y", "b.x", "b.y", "c"];
 /// Sets of patterns, each sorted by text.
 pub const PATTERNS: [&[&str]; 5] = [&["*"], &["a.*"], &["*.x"], &["a.?", "b.x", "{a,b}.x"], &["a.x"]];
+/// For dead letters: the pattern `*` alone matches them, and where it is used there are none.
+pub const DEAD_LETTER_TOPICS: [&str; 2] = ["dead.1", "dead.2"];
 /// Longest script: short ones are drawn too, so that what fails can shrink to nothing.
 const STEPS: usize = 260;
 /// Groups, then MULTI streams.
@@ -25,6 +29,9 @@ pub struct Kind {
     pub max_pending: u64,
     pub overflow: Overflow,
     pub linger_millis: u64,
+    pub ack_timeout_millis: u64,
+    pub max_deliveries: u32,
+    pub dead_letters: Option<u8>,
 }
 
 /// In what a later open does not agree.
@@ -35,6 +42,9 @@ pub enum Twist {
     MaxPending,
     Overflow,
     Linger,
+    AckTimeout,
+    MaxDeliveries,
+    DeadLetters,
 }
 
 impl Twist {
@@ -54,6 +64,11 @@ impl Twist {
                 kind.overflow = if turned { Overflow::DropOldest } else { Overflow::Reject };
             }
             Twist::Linger => kind.linger_millis += 10,
+            Twist::AckTimeout => kind.ack_timeout_millis += 10,
+            Twist::MaxDeliveries => kind.max_deliveries += 1,
+            Twist::DeadLetters => {
+                kind.dead_letters = if kind.dead_letters.is_none() { Some(0) } else { None }
+            }
         }
     }
 }
@@ -75,7 +90,24 @@ pub enum Size {
     Huge,
 }
 
-/// Which deliveries an ack names; numbers count round in what there is.
+/// Who settles; in a stream with the subscription_id that its command gives.
+#[derive(Debug, Clone, Copy)]
+pub enum Settler {
+    Stream { member: u8, given: GivenId },
+    Call { subscription: u8 },
+}
+
+/// How far time moves on.
+#[derive(Debug, Clone, Copy)]
+pub enum Span {
+    Millis(u64),
+    /// To the next deadline,
+    UntilDue,
+    /// and to the last moment before it.
+    UntilJustBeforeDue,
+}
+
+/// Which deliveries an ack, nack or extend names; numbers count round in what there is.
 #[derive(Debug, Clone, Copy)]
 pub enum Pick {
     InFlight(u8),
@@ -91,18 +123,52 @@ pub enum Pick {
 /// Members and subscriptions are counted round among those that are there.
 #[derive(Debug, Clone, Copy)]
 pub enum Step {
-    Open { place: u8, given: GivenId, max_in_flight: u8, control_events: bool, twist: Option<Twist> },
-    Leave { member: u8 },
-    Resign { member: u8 },
-    Publish { topic: u8, size: Size, message_id: Option<u8> },
-    Burst { topic: u8, messages: u16 },
-    Reserve { topic: u8, size: Size },
-    Commit { nth: u8 },
-    Abort { nth: u8 },
-    Ack { member: u8, given: GivenId, pick: Pick },
-    Settle { subscription: u8, pick: Pick },
-    Credit { member: u8, messages: u16 },
-    Advance { millis: u64 },
+    Open {
+        place: u8,
+        given: GivenId,
+        max_in_flight: u8,
+        control_events: bool,
+        twist: Option<Twist>,
+    },
+    Leave {
+        member: u8,
+    },
+    Resign {
+        member: u8,
+    },
+    Publish {
+        topic: u8,
+        size: Size,
+        message_id: Option<u8>,
+    },
+    Burst {
+        topic: u8,
+        messages: u16,
+    },
+    Reserve {
+        topic: u8,
+        size: Size,
+    },
+    Commit {
+        nth: u8,
+    },
+    Abort {
+        nth: u8,
+    },
+    Settle {
+        settler: Settler,
+        pick: Pick,
+        action: Action,
+    },
+    Credit {
+        member: u8,
+        messages: u16,
+    },
+    /// Without its tick, what is due comes with the next input.
+    Advance {
+        span: Span,
+        tick: bool,
+    },
     Drain,
 }
 
@@ -148,13 +214,26 @@ fn kind() -> impl Strategy<Value = Kind> {
     ];
     let linger = prop_oneof![2 => Just(0), 1 => Just(20), 1 => Just(100)];
     let max_pending = prop_oneof![1 => 1..3_u64, 3 => 3..8_u64, 1 => Just(1000)];
-    (mode, 0..PATTERNS.len() as u8, max_pending, overflow, linger).prop_map(
-        |(mode, patterns, max_pending, overflow, linger_millis)| Kind {
+    let ack_timeout = prop_oneof![3 => Just(0), 2 => Just(5), 2 => Just(20), 1 => Just(70)];
+    let max_deliveries = prop_oneof![2 => Just(0), 4 => 1..4_u32];
+    let dead_letters = option::of(0..DEAD_LETTER_TOPICS.len() as u8);
+    let queue = (mode, 0..PATTERNS.len() as u8, max_pending, overflow, linger);
+    (queue, ack_timeout, max_deliveries, dead_letters).prop_map(
+        |(
+            (mode, patterns, max_pending, overflow, linger_millis),
+            ack_timeout_millis,
+            max_deliveries,
+            dead_letters,
+        )| Kind {
             mode,
             patterns,
             max_pending,
             overflow,
             linger_millis,
+            ack_timeout_millis,
+            max_deliveries,
+            // Those of a pattern that matches all would come back.
+            dead_letters: dead_letters.filter(|_| patterns > 0),
         },
     )
 }
@@ -172,11 +251,11 @@ fn step() -> impl Strategy<Value = Step> {
         40 => (topic(), size()).prop_map(|(topic, size)| Step::Reserve { topic, size }),
         30 => any().prop_map(|nth| Step::Commit { nth }),
         15 => any().prop_map(|nth| Step::Abort { nth }),
-        150 => (any(), given(), pick()).prop_map(|(member, given, pick)| Step::Ack { member, given, pick }),
-        120 => (any(), pick()).prop_map(|(subscription, pick)| Step::Settle { subscription, pick }),
+        400 => (settler(), pick(), action())
+            .prop_map(|(settler, pick, action)| Step::Settle { settler, pick, action }),
         90 => (any(), prop_oneof![9 => 1..4_u16, 1 => Just(2000)])
             .prop_map(|(member, messages)| Step::Credit { member, messages }),
-        50 => prop_oneof![Just(5), Just(20), Just(100)].prop_map(|millis| Step::Advance { millis }),
+        120 => (span(), proptest::bool::ANY).prop_map(|(span, tick)| Step::Advance { span, tick }),
         1 => Just(Step::Drain),
     ]
 }
@@ -188,6 +267,9 @@ fn open() -> impl Strategy<Value = Step> {
         Just(Twist::MaxPending),
         Just(Twist::Overflow),
         Just(Twist::Linger),
+        Just(Twist::AckTimeout),
+        Just(Twist::MaxDeliveries),
+        Just(Twist::DeadLetters),
     ];
     (0..PLACES as u8, given(), 0..4_u8, any::<bool>(), option::weighted(0.1, twist)).prop_map(
         |(place, given, max_in_flight, control_events, twist)| Step::Open {
@@ -205,6 +287,33 @@ fn given() -> impl Strategy<Value = GivenId> {
         10 => Just(GivenId::None),
         10 => Just(GivenId::Own),
         1 => (0..PLACES as u8).prop_map(GivenId::Other),
+    ]
+}
+
+fn settler() -> impl Strategy<Value = Settler> {
+    let any = any::<u8>;
+    prop_oneof![
+        3 => (any(), given()).prop_map(|(member, given)| Settler::Stream { member, given }),
+        2 => any().prop_map(|subscription| Settler::Call { subscription }),
+    ]
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    let millis = |choices: &'static [u64]| sample::select(choices).prop_map(Duration::from_millis);
+    let flag = |percent: f64| proptest::bool::weighted(percent / 100.0);
+    let nack = (millis(&[0, 0, 0, 1, 20, 20, 100]), flag(15.0), flag(30.0));
+    prop_oneof![
+        4 => Just(Action::Ack),
+        5 => nack.prop_map(|(delay, discard, keep_attempt)| Action::Nack(Nack { delay, discard, keep_attempt })),
+        2 => millis(&[0, 1, 20, 100]).prop_map(|ack_timeout| Action::Extend { ack_timeout }),
+    ]
+}
+
+fn span() -> impl Strategy<Value = Span> {
+    prop_oneof![
+        3 => sample::select(&[5, 20, 100][..]).prop_map(Span::Millis),
+        3 => Just(Span::UntilDue),
+        1 => Just(Span::UntilJustBeforeDue),
     ]
 }
 

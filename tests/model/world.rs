@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use smallvec::SmallVec;
 use tinybroker::core::{
-    Answer, Core, CoreConfig, Effect, Input, OpenSpec, Settle, SettleTarget, SharedOptions,
+    Action, Answer, Core, CoreConfig, Effect, Input, OpenSpec, SettleCall, SettleTarget, SharedOptions, Stats,
 };
 use tinybroker::model::{
     DeliveryId, GroupName, MemberId, Message, MessageNumber, Mode, SubscriptionId, Ticket, Time, Topic,
@@ -15,7 +15,7 @@ use tinybroker::model::{
 use tinybroker::pattern::Pattern;
 
 use crate::outcome::{Outcome, Told, compare};
-use crate::script::{self, GivenId, Kind, Pick, Script, Size, Step, Twist};
+use crate::script::{self, GivenId, Kind, Pick, Script, Settler, Size, Span, Step, Twist};
 use crate::twin::{Figures, Member, Subscription, Twin};
 
 /// Members at a time, so that groups are small and steps meet.
@@ -38,7 +38,7 @@ pub struct World<'a> {
     seen: BTreeSet<String>,
 }
 
-/// Lives through a script, and adds to `seen` the kinds of what was said.
+/// Lives through a script, and adds to `seen` the kinds of what was said and counted.
 ///
 /// # Errors
 ///
@@ -49,6 +49,7 @@ pub fn run(script: &Script, seen: &mut BTreeSet<String>) -> Result<(), String> {
         world.take(step).map_err(|parted| format!("step {number}, {step:?}: {parted}"))?;
     }
     seen.extend(world.seen);
+    seen.extend(world.twin.figures().counters.into_keys().map(str::to_owned));
     Ok(())
 }
 
@@ -74,31 +75,58 @@ impl<'a> World<'a> {
 
     fn take(&mut self, step: &Step) -> Result<(), String> {
         match step {
-            Step::Advance { millis } => {
-                self.now = self.now + Duration::from_millis(*millis);
-                self.apply(Input::Tick)
+            Step::Advance { span, tick } => {
+                self.advance(*span);
+                if !tick {
+                    return Ok(());
+                }
+                self.say(Input::Tick)?;
             }
-            Step::Burst { topic, messages } => (0..*messages).try_for_each(|_| {
-                let (ticket, message) = (self.ticket(), self.message(*topic, Size::Small, None));
-                self.apply(Input::Publish { ticket, message })
-            }),
-            _ => match self.input(step) {
-                Some(input) => self.apply(input),
-                None => Ok(()),
-            },
+            Step::Burst { topic, messages } => {
+                for _ in 0..*messages {
+                    let (ticket, message) = (self.ticket(), self.message(*topic, Size::Small, None));
+                    self.say(Input::Publish { ticket, message })?;
+                }
+            }
+            _ => {
+                let Some(input) = self.input(step) else { return Ok(()) };
+                self.say(input)?;
+            }
         }
+        self.core.check();
+        self.compare_figures()
     }
 
-    /// Applies to both and compares all that can be seen.
-    fn apply(&mut self, input: Input) -> Result<(), String> {
+    fn advance(&mut self, span: Span) {
+        let until_due = self.core.next_deadline().map_or(Duration::ZERO, |due| due.since(self.now));
+        self.now = self.now
+            + match span {
+                Span::Millis(millis) => Duration::from_millis(millis),
+                Span::UntilDue => until_due,
+                Span::UntilJustBeforeDue => until_due.saturating_sub(Duration::from_nanos(1)),
+            };
+    }
+
+    /// Tells both and compares what they say. Returns the figures, where they were asked for.
+    fn say(&mut self, input: Input) -> Result<Option<Box<Stats>>, String> {
         let twin = self.twin.apply(self.now, &input);
         let mut effects: Vec<Effect> = Vec::new();
         self.core.apply(self.now, input, &mut effects);
-        self.core.check();
+        let stats = effects.iter().find_map(|effect| match effect {
+            Effect::Answer(_, Answer::Stats(stats)) => Some(stats.clone()),
+            _ => None,
+        });
         let core: Vec<Outcome> = effects.into_iter().map(Outcome::from).collect();
         self.remember(&core);
         compare(core, twin)?;
-        let (core, twin) = (self.core_figures(), self.twin.figures());
+        Ok(stats)
+    }
+
+    /// Compares what can be seen from outside.
+    fn compare_figures(&mut self) -> Result<(), String> {
+        let ticket = self.ticket();
+        let stats = self.say(Input::Stats { ticket })?.expect("stats are answered at once");
+        let (core, twin) = (self.figures(&stats), self.twin.figures());
         if core == twin { Ok(()) } else { Err(format!("\ncore has {core:?}\ntwin has {twin:?}")) }
     }
 
@@ -111,25 +139,21 @@ impl<'a> World<'a> {
         }
     }
 
-    fn core_figures(&mut self) -> Figures {
-        let mut effects = Vec::new();
-        let ticket = self.ticket();
-        self.core.apply(self.now, Input::Stats { ticket }, &mut effects);
-        let Some(Effect::Answer(_, Answer::Stats(stats))) = effects.pop() else {
-            panic!("stats are answered at once")
-        };
+    fn figures(&self, stats: &Stats) -> Figures {
         assert_eq!(self.core.in_flight(), stats.in_flight);
         assert_eq!(self.core.is_empty(), stats.subscriptions == 0);
+        let counters = stats.counters.named().filter(|(_, count)| *count > 0);
         Figures {
             subscriptions: stats.subscriptions,
             members: stats.members,
             standbys: stats.standbys,
             waiting: stats.waiting,
+            parked: stats.parked,
             in_flight: stats.in_flight,
             held_bytes: stats.held_bytes,
             near_full: self.core.is_near_full(),
             next_deadline: self.core.next_deadline(),
-            counters: stats.counters.named().filter(|(_, count)| *count > 0).collect::<BTreeMap<_, _>>(),
+            counters: counters.collect::<BTreeMap<_, _>>(),
         }
     }
 }
@@ -159,8 +183,12 @@ impl World<'_> {
             }
             Step::Commit { nth } => Input::Commit { ticket: *pick(&self.reserved, nth)? },
             Step::Abort { nth } => Input::Abort { ticket: *pick(&self.reserved, nth)? },
-            Step::Ack { member, given, pick } => self.ack(self.pick_member(member)?.id, given, pick),
-            Step::Settle { subscription, pick } => self.settle(subscription, pick),
+            Step::Settle { settler: Settler::Stream { member, given }, pick, action } => {
+                self.settle(self.pick_member(member)?.id, given, pick, action)
+            }
+            Step::Settle { settler: Settler::Call { subscription }, pick, action } => {
+                self.settle_call(subscription, pick, action)
+            }
             Step::Credit { member, messages } => {
                 let Member { id, untaken, .. } = self.pick_member(member)?;
                 let taken = &untaken[..untaken.len().min(usize::from(messages))];
@@ -170,20 +198,21 @@ impl World<'_> {
         })
     }
 
-    fn ack(&self, member: MemberId, given: GivenId, what: Pick) -> Input {
+    fn settle(&self, member: MemberId, given: GivenId, what: Pick, action: Action) -> Input {
         let subscription_id = match given {
             GivenId::None => None,
             GivenId::Own => self.subscription_of(member),
             GivenId::Other(other) => Some(id_of(usize::from(other))),
         };
-        Input::Ack { member, subscription_id, target: self.target(Some(member), what) }
+        Input::Settle { member, subscription_id, target: self.target(Some(member), what), action }
     }
 
-    fn settle(&mut self, subscription: u8, what: Pick) -> Input {
+    fn settle_call(&mut self, subscription: u8, what: Pick, action: Action) -> Input {
         let ticket = self.ticket();
         let known = pick(&self.twin.subscriptions, subscription);
         let subscription_id = known.map_or_else(|| id_of(usize::MAX), |known| known.id.clone());
-        Input::Settle(Box::new(Settle { ticket, subscription_id, target: self.target(None, what) }))
+        let target = self.target(None, what);
+        Input::SettleCall(Box::new(SettleCall { ticket, subscription_id, target, action }))
     }
 
     fn next_number(&mut self) -> u64 {
@@ -243,6 +272,11 @@ impl World<'_> {
                 max_pending: kind.max_pending,
                 overflow: kind.overflow,
                 linger: Duration::from_millis(kind.linger_millis),
+                ack_timeout: Duration::from_millis(kind.ack_timeout_millis),
+                max_deliveries: kind.max_deliveries,
+                dead_letter_topic: kind
+                    .dead_letters
+                    .map(|nth| Topic::parse(script::DEAD_LETTER_TOPICS[usize::from(nth)]).expect("a topic")),
             },
             max_in_flight: if is_stream { max_in_flight.into() } else { u32::from(max_in_flight.max(1)) },
             control_events,
@@ -265,8 +299,8 @@ impl World<'_> {
     /// What an ack names; mostly what is in flight at `holder`, where given.
     fn target(&self, holder: Option<MemberId>, what: Pick) -> SettleTarget {
         let in_flight = self.twin.subscriptions.iter().flat_map(|s| &s.in_flight);
-        let own = in_flight.filter(|(at, _)| holder.is_none_or(|holder| holder == *at));
-        let own: Vec<DeliveryId> = own.map(|(_, item)| item.delivery_id()).collect();
+        let own = in_flight.filter(|held| holder.is_none_or(|holder| holder == held.holder));
+        let own: Vec<DeliveryId> = own.map(|held| held.item.delivery_id()).collect();
         let any = &self.delivered;
         let some = |ids: SmallVec<[DeliveryId; 1]>| SettleTarget::Deliveries { ids, unknown: 0 };
         match what {
