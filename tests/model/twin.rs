@@ -15,7 +15,8 @@ use tinybroker::core::{CoreConfig, Input, Overflow};
 use tinybroker::model::{MemberId, Message, Mode, Ticket, Time};
 
 use crate::outcome::{Outcome, Reply, Told};
-pub use subscription::{Held, Item, Member, Subscription};
+use subscription::Item;
+pub use subscription::{Held, Member, Subscription};
 
 struct Reservation {
     ticket: Ticket,
