@@ -118,54 +118,23 @@ pub enum Pick {
 }
 
 /// Members and subscriptions are counted round among those that are there.
+///
+/// `Accept` is one shard's part of a publish that none may refuse; `Burst` is many publishes to connections that
+/// take what they are sent; what is due after an `Advance` without its tick comes with the next input.
 #[derive(Debug, Clone, Copy)]
 pub enum Step {
-    Open {
-        place: u8,
-        given: GivenId,
-        max_in_flight: u16,
-        control_events: bool,
-        twist: Option<Twist>,
-    },
-    Leave {
-        member: u8,
-    },
-    Resign {
-        member: u8,
-    },
-    Publish {
-        topic: u8,
-        size: Size,
-        message_id: Option<u8>,
-    },
-    Burst {
-        topic: u8,
-        messages: u16,
-    },
-    Reserve {
-        topic: u8,
-        size: Size,
-    },
-    Commit {
-        nth: u8,
-    },
-    Abort {
-        nth: u8,
-    },
-    Settle {
-        settler: Settler,
-        pick: Pick,
-        action: Action,
-    },
-    Credit {
-        member: u8,
-        messages: u16,
-    },
-    /// Without its tick, what is due comes with the next input.
-    Advance {
-        span: Span,
-        tick: bool,
-    },
+    Open { place: u8, given: GivenId, max_in_flight: u16, control_events: bool, twist: Option<Twist> },
+    Leave { member: u8 },
+    Resign { member: u8 },
+    Publish { topic: u8, size: Size, message_id: Option<u8> },
+    Burst { topic: u8, messages: u16 },
+    Accept { topic: u8, size: Size },
+    Reserve { topic: u8, size: Size },
+    Commit { nth: u8 },
+    Abort { nth: u8 },
+    Settle { settler: Settler, pick: Pick, action: Action },
+    Credit { member: u8, messages: u16 },
+    Advance { span: Span, tick: bool },
     Drain,
 }
 

@@ -2,6 +2,10 @@
 
 mod acks;
 mod balanced;
+mod dead_letters;
 mod lifecycle;
+mod nacks;
 mod overflow;
+mod parked;
 mod singleton;
+mod timeouts;
