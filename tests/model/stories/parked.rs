@@ -242,17 +242,14 @@ fn drop_oldest_drops_an_older_one_that_waits_before_a_parked_one() {
     let [first, second] = [(), ()].map(|()| stage.join(&spec));
     stage.publish_all([1, 2, 3, 4]);
     assert_eq!([stage.received(first), stage.received(second)], [[1, 3], [2, 4]]);
-    stage.publish_all([5]);
     stage.nack(first, &[delivery(3, 1)], delayed(DELAY));
-    assert_eq!(stage.received(first), [5]);
     stage.leave(first);
+    stage.publish_all([5]);
     let stats = stage.stats();
-    assert_eq!((stats.waiting, stats.parked), (3, 1), "1 and 5 wait, 3 is parked");
-    stage.publish_all([6]);
-    let stats = stage.stats();
-    assert_eq!((stats.waiting, stats.parked), (2, 0), "1 and 3 were dropped");
+    assert_eq!((stats.waiting, stats.parked), (2, 1), "1 was dropped");
+    stage.wait(DELAY);
     stage.ack(second, by_system_id(&[delivery(2, 1), delivery(4, 1)]));
-    assert_eq!(stage.deliveries(second), [delivery(5, 2), delivery(6, 1)]);
+    assert_eq!(stage.deliveries(second), [delivery(3, 2), delivery(5, 1)]);
 }
 
 #[test]
@@ -364,11 +361,11 @@ fn many_that_are_due_at_once_are_readied_in_slices() {
     stage.nack(alone, &all, delayed(DELAY));
     stage.wait(DELAY);
     let mut slices = 1;
-    while stage.core.next_deadline().is_some_and(|due| due <= stage.now) {
+    while slices < 10 && stage.core.next_deadline().is_some_and(|due| due <= stage.now) {
         stage.wait(Duration::ZERO);
         slices += 1;
     }
-    assert!(slices > 1);
+    assert!((2..10).contains(&slices), "{slices} slices");
     let stats = stage.stats();
     assert_eq!(stats.parked, 0);
     assert_eq!(stats.waiting + stats.in_flight, 3000);
