@@ -17,6 +17,7 @@ use tinybroker::pattern::Pattern;
 use crate::outcome::{Outcome, Reply, Told};
 
 pub const MAX_PENDING_BYTES: u64 = 1024 * 1024;
+pub const NEAR_FULL_MESSAGES: u64 = 4;
 
 pub struct Stage {
     pub core: Core,
@@ -69,7 +70,7 @@ impl Stage {
         let config = CoreConfig {
             epoch: 100,
             max_pending_bytes: MAX_PENDING_BYTES,
-            near_full_messages: 4,
+            near_full_messages: NEAR_FULL_MESSAGES,
             near_full_bytes: MAX_PENDING_BYTES / 2,
         };
         Stage {

@@ -6,7 +6,7 @@ use tinybroker::core::{Counter, EndReason, Input, Nack, OpenSpec, Overflow, Publ
 use tinybroker::model::{MemberId, Mode};
 
 use crate::outcome::{Reply, Told};
-use crate::stage::{MAX_PENDING_BYTES, Stage, by_system_id, delivery, id, open};
+use crate::stage::{MAX_PENDING_BYTES, NEAR_FULL_MESSAGES, Stage, by_system_id, delivery, id, open};
 
 const DELAY: Duration = Duration::from_millis(100);
 const NANO: Duration = Duration::from_nanos(1);
@@ -203,6 +203,18 @@ fn parked_messages_count_in_max_pending() {
     assert_eq!(stage.received(alone), [2]);
     let refusal = PublishRefusal::Messages { subscription: id("sub"), waiting: 2, limit: 2 };
     assert_eq!(stage.publish(4), Reply::Full(vec![refusal]), "1 is parked, 3 waits");
+}
+
+/// Else a publish over several shards could be refused by one of them after all.
+#[test]
+fn parked_messages_bring_a_subscription_near_full() {
+    let mut stage = Stage::new();
+    let alone = stage.join(&limited(Mode::Balanced, NEAR_FULL_MESSAGES + 1, Overflow::Reject));
+    for number in [1, 2] {
+        assert!(!stage.core.is_near_full());
+        stage.publish_all([number]);
+        stage.nack(alone, &[delivery(number, 1)], delayed(DELAY));
+    }
     assert!(stage.core.is_near_full());
 }
 

@@ -6,8 +6,8 @@ use tinybroker::core::{Counter, Input, Nack, OpenSpec, SettleTarget, Settlement}
 use tinybroker::limits::MEMBER_WINDOW_BYTES;
 use tinybroker::model::{MemberId, Mode};
 
-use crate::outcome::Told;
-use crate::stage::{Stage, by_system_id, delivery, open};
+use crate::outcome::{Reply, Told};
+use crate::stage::{Stage, by_system_id, delivery, id, open};
 
 const TIMEOUT: Duration = Duration::from_millis(100);
 const NANO: Duration = Duration::from_nanos(1);
@@ -151,6 +151,7 @@ fn without_a_timeout_a_member_may_hold_a_message_for_ever() {
     assert_eq!(stage.core.next_deadline(), Some(stage.now + TIMEOUT), "it has asked for one itself");
     stage.extend_by_call(held(), USUAL);
     assert_eq!(stage.core.next_deadline(), None);
+    assert_eq!(stage.ack_by_call(held()), Settlement::Done { settled: 1 });
 }
 
 #[test]
@@ -223,6 +224,20 @@ fn the_end_of_a_subscription_takes_its_deadlines_along() {
     assert_eq!(stage.core.next_deadline(), None);
     stage.wait(TIMEOUT);
     assert_eq!(stage.counted(Counter::TimedOut), 0);
+}
+
+#[test]
+fn what_is_due_in_several_subscriptions_at_one_moment_is_done_at_once() {
+    let mut stage = Stage::new();
+    let readers = ["one", "two", "three"].map(|name| {
+        let spec = OpenSpec { id_if_new: id(name), ..timed(Mode::Multi, 1) };
+        stage.join(&spec)
+    });
+    assert_eq!(stage.publish(1), Reply::Published(3));
+    stage.wait(TIMEOUT);
+    for reader in readers {
+        assert_eq!(stage.deliveries(reader), [delivery(1, 1), delivery(1, 2)]);
+    }
 }
 
 /// A stream that comes back after its linger finds what it held, and no old timeout.
