@@ -56,7 +56,7 @@ impl Subscription {
     }
 
     /// Whether a message has had all its attempts.
-    fn is_spent(&self, entry: &Entry) -> bool {
+    pub(super) fn is_spent(&self, entry: &Entry) -> bool {
         let most = self.options.max_deliveries;
         most > 0 && entry.attempts >= most
     }
