@@ -7,5 +7,6 @@ mod lifecycle;
 mod nacks;
 mod overflow;
 mod parked;
+mod parked_limits;
 mod singleton;
 mod timeouts;
