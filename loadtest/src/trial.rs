@@ -12,15 +12,15 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 
-use crate::broker::{Broker, Usage};
+use crate::broker::Broker;
 use crate::clock::{self, Nanos};
 use crate::crew::Crew;
 use crate::failure::Failure;
-use crate::ledger::{Ledger, Verdict};
+use crate::ledger::Ledger;
 use crate::machine::Busy;
+use crate::measured::{Measured, Phases};
 use crate::progress::Progress;
 use crate::recorder::Recorder;
-use crate::report::{ClientCost, Cost, Run, Series};
 
 /// How often memory is sampled.
 const SAMPLE: Duration = Duration::from_millis(250);
@@ -44,7 +44,7 @@ impl Window {
         (self.measured_from..self.until).contains(&moment)
     }
 
-    fn seconds(&self) -> f64 {
+    pub fn seconds(&self) -> f64 {
         (self.until - self.measured_from) as f64 / 1e9
     }
 }
@@ -177,7 +177,9 @@ impl Trial {
     }
 
     async fn phases(&self, broker: &Broker, timing: Timing, progress: &Progress) -> Result<Phases, Failure> {
+        let began = clock::now();
         self.wait(OPENING, "opening all streams", |trial| trial.opening.load(Ordering::SeqCst) == 0).await?;
+        let opening = clock::duration(clock::now() - began);
         let idle = broker.usage().await?;
         let start = clock::now() + clock::nanos(HEAD_START);
         let measured_from = start + clock::nanos(timing.warm_up);
@@ -207,7 +209,7 @@ impl Trial {
             other => other?,
         }
         samples.push(((clock::now() - window.measured_from) as f64 / 1e9, broker.usage().await?));
-        Ok(Phases { window, idle, before, samples, busy })
+        Ok(Phases { window, opening, idle, before, samples, busy })
     }
 
     fn check(&self) -> Result<(), Failure> {
@@ -261,94 +263,5 @@ impl Gate {
         if self.waiting.load(Ordering::Relaxed) != 0 && self.waiting.swap(0, Ordering::SeqCst) != 0 {
             self.opened.notify_waiters();
         }
-    }
-}
-
-/// What was sampled along the way.
-struct Phases {
-    window: Window,
-    /// When all streams were open and nothing had been sent.
-    idle: Usage,
-    before: Usage,
-    /// Seconds since the measurement began, and what the broker used until then.
-    samples: Vec<(f64, Usage)>,
-    busy: Busy,
-}
-
-/// A measurement's result.
-pub struct Measured {
-    pub recorder: Recorder,
-    pub verdict: Verdict,
-    pub notes: Vec<String>,
-    threads: usize,
-    source: &'static str,
-    phases: Phases,
-}
-
-impl Measured {
-    pub fn seconds(&self) -> f64 {
-        self.phases.window.seconds()
-    }
-
-    /// The broker when all streams were open and nothing had been sent.
-    pub fn idle(&self) -> &Usage {
-        &self.phases.idle
-    }
-
-    /// A run of the report with all that every scenario has. `unit`: what an arrival is called.
-    pub fn into_run(self, scenario: &'static str, name: String, unit: &'static str) -> Run {
-        let seconds = self.seconds();
-        let achieved = self.recorder.arrived() as f64 / seconds;
-        let client = self.client();
-        let mut notes = self.notes.clone();
-        if client.saturated {
-            notes.push("the load test's own threads were busy all the time: the broker could have done more".into());
-        }
-        Run {
-            scenario,
-            name,
-            seconds,
-            unit,
-            achieved: Some(achieved),
-            distributions: self.recorder.distributions(),
-            cost: Some(self.cost()),
-            client: Some(client),
-            series: vec![self.recorder.rate(unit), self.memory()],
-            notes,
-            verdict: self.verdict,
-            ..Run::default()
-        }
-    }
-
-    fn cost(&self) -> Cost {
-        let Phases { before, samples, window, .. } = &self.phases;
-        // The sample at the end of the window is the last but one; the last is after draining.
-        let at_end = samples.len().checked_sub(2).map_or(before, |at| &samples[at].1);
-        let cpu_seconds = at_end.cpu_seconds - before.cpu_seconds;
-        let arrived = self.recorder.arrived();
-        Cost {
-            source: self.source,
-            cpu_seconds,
-            cpu_us_per_message: (arrived > 0).then(|| cpu_seconds * 1e6 / arrived as f64),
-            cores: cpu_seconds / window.seconds(),
-            peak_resident_bytes: samples.iter().map(|(_, usage)| usage.resident_bytes).max().unwrap_or_default(),
-        }
-    }
-
-    fn client(&self) -> ClientCost {
-        /// Threads that are this busy have no time left.
-        const SATURATED: f64 = 0.9;
-        let cores = self.phases.busy.own_cpu_seconds / self.seconds();
-        ClientCost {
-            threads: self.threads,
-            cores,
-            machine_busy: self.phases.busy.machine_share,
-            saturated: cores >= SATURATED * self.threads as f64,
-        }
-    }
-
-    fn memory(&self) -> Series {
-        let points = self.phases.samples.iter().map(|(at, usage)| (*at, usage.resident_bytes as f64));
-        Series { name: "broker memory".into(), unit: "bytes", points: points.collect() }
     }
 }

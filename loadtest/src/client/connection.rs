@@ -92,7 +92,7 @@ impl Connection {
     }
 
     /// Closes the socket without a goodbye, as the death of the process would.
-    pub fn cut(self) {
+    pub fn cut(&self) {
         self.driver.abort();
     }
 }
