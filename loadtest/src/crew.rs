@@ -98,7 +98,9 @@ fn run(roles: Vec<(Role, bool)>, trial: Arc<Trial>) -> Recorder {
             match spawn_local(role).await {
                 Ok(Ok(())) => {}
                 Ok(Err(failure)) => trial.fail(failure),
-                Err(panic) => trial.fail(Failure::Unexpected(format!("a part of the load test failed: {panic}"))),
+                Err(panic) => {
+                    trial.fail(Failure::Unexpected(format!("a part of the load test failed: {panic}")))
+                }
             }
             if is_active {
                 trial.active_ended();

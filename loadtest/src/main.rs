@@ -28,6 +28,7 @@ mod role;
 mod scenario;
 mod trial;
 
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -77,8 +78,9 @@ async fn run(options: &Options) -> Result<bool, Failure> {
     let runs = options.scenario.run(&lab).await;
     progress.end();
     let report = Report { environment, runs: runs? };
-    print!("{}", table::text(&report));
     write(&report, &options.output)?;
+    // Whoever reads may have seen enough; the files are written and the exit code tells the rest.
+    let _ = std::io::stdout().write_all(table::text(&report).as_bytes());
     Ok(report.passed())
 }
 
@@ -105,7 +107,8 @@ async fn environment(target: &Target) -> Result<Environment, Failure> {
 
 fn write(report: &Report, output: &OutputOptions) -> Result<(), Failure> {
     if let Some(path) = &output.json {
-        let text = serde_json::to_string_pretty(report).map_err(|error| Failure::Unexpected(error.to_string()))?;
+        let text =
+            serde_json::to_string_pretty(report).map_err(|error| Failure::Unexpected(error.to_string()))?;
         write_file(path, &text)?;
     }
     if let Some(path) = &output.html {

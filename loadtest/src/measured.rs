@@ -20,6 +20,8 @@ pub struct Phases {
     /// Seconds since the measurement began, and what the broker used until then.
     pub samples: Vec<(f64, Usage)>,
     pub busy: Busy,
+    /// What the broker had in flight when everything was acked.
+    pub left_in_flight: u64,
 }
 
 /// A measurement's result.
@@ -60,6 +62,7 @@ impl Measured {
                 "the load test's own threads were busy all the time: the broker could have done more".into(),
             );
         }
+        notes.extend(self.starved());
         Run {
             scenario,
             name,
@@ -78,9 +81,7 @@ impl Measured {
 
     fn cost(&self) -> Cost {
         let Phases { before, samples, window, .. } = &self.phases;
-        // The sample at the end of the window is the last but one; the last is after draining.
-        let at_end = samples.len().checked_sub(2).map_or(before, |at| &samples[at].1);
-        let cpu_seconds = at_end.cpu_seconds - before.cpu_seconds;
+        let cpu_seconds = self.at_end().cpu_seconds - before.cpu_seconds;
         let arrived = self.recorder.arrived();
         Cost {
             source: self.source,
@@ -93,6 +94,26 @@ impl Measured {
                 .max()
                 .unwrap_or_default(),
         }
+    }
+
+    /// The broker at the end of the window.
+    fn at_end(&self) -> &Usage {
+        let Phases { before, samples, .. } = &self.phases;
+        // The last sample is after draining.
+        samples.len().checked_sub(2).map_or(before, |at| &samples[at].1)
+    }
+
+    /// What to say where the broker's threads had to wait for cores.
+    fn starved(&self) -> Option<String> {
+        /// Threads that wait, on average.
+        const MANY: f64 = 0.5;
+        let waited = (self.at_end().waited_seconds - self.phases.before.waited_seconds) / self.seconds();
+        (waited >= MANY).then(|| {
+            format!(
+                "the machine was too busy: {waited:.1} of the broker's threads had work and waited for a core, on \
+                 average, so the times are longer than the broker's own"
+            )
+        })
     }
 
     fn client(&self) -> ClientCost {

@@ -6,7 +6,7 @@
 //!                        start     measured_from     until
 //! ```
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -28,6 +28,10 @@ const SAMPLE: Duration = Duration::from_millis(250);
 const LOOK: Duration = Duration::from_millis(5);
 /// How long the opening of all streams may take.
 const OPENING: Duration = Duration::from_secs(120);
+/// How long the run listens on after all is settled, for messages that should not come.
+const QUIET: Duration = Duration::from_millis(100);
+/// How long the broker may take to read the last acks.
+const SETTLING: Duration = Duration::from_secs(5);
 /// From the go to the first publish, so that every thread has heard it.
 const HEAD_START: Duration = Duration::from_millis(20);
 
@@ -79,6 +83,8 @@ pub struct Trial {
     active: AtomicUsize,
     failure: Mutex<Option<Failure>>,
     notes: Mutex<Vec<String>>,
+    /// Messages of a schedule that were never sent.
+    unsent: AtomicU64,
 }
 
 impl Trial {
@@ -95,6 +101,7 @@ impl Trial {
             active: AtomicUsize::new(0),
             failure: Mutex::new(None),
             notes: Mutex::new(Vec::new()),
+            unsent: AtomicU64::new(0),
         })
     }
 
@@ -121,6 +128,11 @@ impl Trial {
     pub fn fail(&self, failure: Failure) {
         let mut first = self.failure.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         first.get_or_insert(failure);
+    }
+
+    /// So many messages of a schedule could not be sent within the window.
+    pub fn unsent(&self, messages: u64) {
+        self.unsent.fetch_add(messages, Ordering::Relaxed);
     }
 
     /// Something that the reader of the report must know; the same is told once.
@@ -172,8 +184,15 @@ impl Trial {
         }
         let phases = result?;
         self.check()?;
-        let notes = std::mem::take(&mut *self.notes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
-        Ok(Measured { recorder, verdict: self.ledger.finish(), notes, threads, source: broker.source(), phases })
+        let mut notes =
+            std::mem::take(&mut *self.notes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+        let unsent = self.unsent.load(Ordering::Relaxed);
+        if unsent > 0 {
+            notes.push(format!("saturated: {unsent} messages of the schedule could not be sent in time"));
+        }
+        let mut verdict = self.ledger.finish();
+        verdict.left_in_flight(phases.left_in_flight);
+        Ok(Measured { recorder, verdict, notes, threads, source: broker.source(), phases })
     }
 
     async fn phases(&self, broker: &Broker, timing: Timing, progress: &Progress) -> Result<Phases, Failure> {
@@ -201,15 +220,35 @@ impl Trial {
         }
         let busy = Busy::now().since(&busy);
         progress.step("settling what was published");
-        let settled = |trial: &Trial| trial.active.load(Ordering::SeqCst) == 0 && trial.ledger.outstanding() == 0;
+        let settled =
+            |trial: &Trial| trial.active.load(Ordering::SeqCst) == 0 && trial.ledger.outstanding() == 0;
         let drained = self.wait(timing.drain, "settling what was published", settled).await;
         match drained {
             // The ledger names what is missing.
             Err(Failure::TooLong { .. }) if self.active.load(Ordering::SeqCst) == 0 => {}
             other => other?,
         }
+        // What comes too much comes soon.
+        tokio::time::sleep(QUIET).await;
+        let left_in_flight = self.left_in_flight(broker).await?;
         samples.push(((clock::now() - window.measured_from) as f64 / 1e9, broker.usage().await?));
-        Ok(Phases { window, opening, idle, before, samples, busy })
+        Ok(Phases { window, opening, idle, before, samples, busy, left_in_flight })
+    }
+
+    /// Deliveries that a broker of our own has in flight although everything was acked: acks in a stream are not
+    /// answered, so that only the broker can tell.
+    async fn left_in_flight(&self, broker: &Broker) -> Result<u64, Failure> {
+        if !broker.is_own() || self.ledger.outstanding() > 0 {
+            return Ok(0);
+        }
+        let end = clock::now() + clock::nanos(SETTLING);
+        loop {
+            let in_flight = broker.stats().await?.in_flight;
+            if in_flight == 0 || clock::now() > end {
+                return Ok(in_flight);
+            }
+            tokio::time::sleep(LOOK).await;
+        }
     }
 
     fn check(&self) -> Result<(), Failure> {

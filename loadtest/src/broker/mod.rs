@@ -54,7 +54,7 @@ impl Broker {
             Target::Running { address, pid } => {
                 let source = match pid {
                     Some(pid) => Source::Process(*pid),
-                    None => Source::Metrics(within(PATIENCE, ANSWER, connect(address)).await?),
+                    None => Source::Metrics(Box::new(within(PATIENCE, ANSWER, connect(address)).await?)),
                 };
                 Ok(Broker { address: address.clone(), source, spawned: None })
             }
@@ -68,6 +68,11 @@ impl Broker {
 
     pub fn address(&self) -> &str {
         &self.address
+    }
+
+    /// Whether it was started here, so that nobody else uses it.
+    pub fn is_own(&self) -> bool {
+        self.spawned.is_some()
     }
 
     /// Where [`Broker::usage`] comes from.
@@ -86,7 +91,10 @@ impl Broker {
     pub async fn info(&self) -> Result<GetServerInfoResponse, Failure> {
         let asked = async {
             let connection = connect(&self.address).await?;
-            connection.unary(rpc::SERVER_INFO, &GetServerInfoRequest {}).await.doing("asking what the broker is")
+            connection
+                .unary(rpc::SERVER_INFO, &GetServerInfoRequest {})
+                .await
+                .doing("asking what the broker is")
         };
         within(PATIENCE, ANSWER, asked).await
     }

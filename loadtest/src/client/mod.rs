@@ -12,7 +12,7 @@ mod views;
 use std::io;
 
 pub use connection::{Connection, Windows};
-pub use frame::{Frames, frame, frame_into};
+pub use frame::{frame, frame_into};
 pub use stream::{Receiver, Sender};
 pub use views::{Ack, AckCommand, Acked, BatchConfirmed, Confirmed, Delivery, Event, EventKind};
 

@@ -71,6 +71,17 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// Adds what the broker says to be in flight when everything was acked.
+    pub fn left_in_flight(&mut self, deliveries: u64) {
+        if deliveries > 0 {
+            *self.broken.entry(Promise::Unsettled).or_default() += deliveries;
+            self.named.push(format!(
+                "{}: the broker has {deliveries} in flight, all of them acked",
+                Promise::Unsettled
+            ));
+        }
+    }
+
     pub fn passed(&self) -> bool {
         self.broken.is_empty()
     }

@@ -90,7 +90,9 @@ impl Source {
     fn new(publisher: &Publisher, station: Rc<Station>, window: Window, alarm: Alarm) -> Self {
         let schedule = match publisher.pace {
             Pace::Saturate => None,
-            Pace::Rate { total, turn, publishers } => Some(Schedule::new(window.start, total, turn, publishers)),
+            Pace::Rate { total, turn, publishers } => {
+                Some(Schedule::new(window.start, total, turn, publishers))
+            }
         };
         let audience = |(lane, _): &(LaneId, Template)| station.trial.ledger.audience(*lane);
         let audiences = publisher.lanes.iter().map(audience).collect();
@@ -117,7 +119,9 @@ impl Source {
         let intended = match &mut *self.schedule.borrow_mut() {
             None if now < self.window.until && trial.gate.room(&trial.ledger) > 0 => now,
             None => return None,
-            Some(schedule) if schedule.due() < self.window.until && now < self.window.until => schedule.take(now)?,
+            Some(schedule) if schedule.due() < self.window.until && now < self.window.until => {
+                schedule.take(now)?
+            }
             Some(_) => return None,
         };
         let lane = self.next_lane.replace_with(|lane| (*lane + 1) % self.lanes.len());
@@ -208,11 +212,6 @@ impl Source {
             recorder.unsent(due, now);
             unsent += 1;
         }
-        if unsent > 0 {
-            self.station.trial.note(format!(
-                "saturated: a publisher could not send {unsent} messages of its schedule, \
-                 so the latencies are those of an overloaded broker or client"
-            ));
-        }
+        self.station.trial.unsent(unsent);
     }
 }

@@ -6,6 +6,7 @@ use futures_util::future::try_join_all;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::session::{Arrival, Session};
+use super::worker::OPENED_AT_ONCE;
 use crate::client::{CallError, Connection};
 use crate::clock::{self, Nanos};
 use crate::crew::Station;
@@ -14,9 +15,6 @@ use crate::ledger::{Member, ReceiverId};
 use crate::payload::Stamp;
 use crate::proto::OpenSubscription;
 use crate::recorder::timed;
-
-/// Streams of one connection that are being opened at the same time.
-const OPENED_AT_ONCE: usize = 64;
 
 /// A subscriber's task.
 pub struct Sleeper {

@@ -22,7 +22,7 @@ use crate::proto::OpenSubscription;
 use crate::recorder::timed;
 
 /// Subscriptions of one connection that are being opened at the same time.
-const OPENED_AT_ONCE: usize = 64;
+pub(super) const OPENED_AT_ONCE: usize = 64;
 
 /// How a worker settles what it got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -204,7 +204,7 @@ async fn call(
     }
 }
 
-/// The run of the median rate, with the verdicts and peaks of all.
+/// The run of the median rate, with the verdicts and the peak of all.
 fn median(mut runs: Vec<Run>) -> Run {
     runs.sort_by(|a, b| a.achieved.partial_cmp(&b.achieved).unwrap_or(Ordering::Equal));
     let rates: Vec<String> =
@@ -221,14 +221,7 @@ fn median(mut runs: Vec<Run>) -> Run {
             rates.join(", ")
         ));
     }
-    for other in runs {
-        for note in other.notes {
-            if !run.notes.contains(&note) {
-                run.notes.push(note);
-            }
-        }
-        add(&mut run.verdict, other.verdict);
-    }
+    runs.into_iter().for_each(|other| add(&mut run.verdict, other.verdict));
     run
 }
 

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::net::TcpListener;
 
+use futures_util::future::join_all;
 use serde_json::json;
 
 use super::*;
@@ -40,10 +41,11 @@ async fn a_broker_that_dies_ends_the_run() {
 
 #[tokio::test]
 async fn a_broker_that_does_not_confirm_ends_the_run() {
-    for publish in ["unary", "stream", "batch=16"] {
+    let runs = ["unary", "stream", "batch=16"].map(|publish| async move {
         let said = against(Fault::NeverConfirm, &format!("queue --publish {publish} --drain 500ms")).await;
         cannot_be_made(&said, "settling what was published took more than 500ms");
-    }
+    });
+    join_all(runs).await;
 }
 
 #[tokio::test]
