@@ -22,7 +22,7 @@ const QUICK: &[&str] = &[
     "confirm --duration 3s --warm-up 500ms",
     "failover --kills 60 --duration 4s --warm-up 500ms",
     "churn --duration 5s --warm-up 500ms",
-    "slow --rounds 1 --duration 2s --warm-up 500ms",
+    "slow --duration 700ms --warm-up 300ms",
     "connections --duration 2s --warm-up 0s",
     "soak --duration 8s --warm-up 500ms",
     "prefetch --depths 1,16,256 --duration 2s --warm-up 500ms",
@@ -39,6 +39,7 @@ const SMOKE: &[&str] = &[
     "slow --rounds 1 --duration 1s --warm-up 0s",
     "connections --streams 200 --duration 200ms --warm-up 0s",
     "patterns --patterns 1000 --duration 1s --warm-up 0s",
+    "soak --duration 2s --warm-up 0s",
 ];
 
 /// What a decision is based on: about half an hour.
@@ -61,8 +62,9 @@ const FULL: &[&str] = &[
     "churn",
     "churn --ack stream --churn 2000 --duration 30s",
     "slow",
-    "connections",
-    "connections --streams 10000",
+    "slow --own-connection",
+    "slow --rate 5000",
+    "connections --streams 1000,10000",
     "soak --duration 10m",
     "prefetch",
 ];

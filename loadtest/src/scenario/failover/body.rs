@@ -46,7 +46,7 @@ pub enum Body {
     },
     /// Killed when it is dropped.
     Process {
-        child: Child,
+        child: Box<Child>,
         input: ChildStdin,
     },
 }
@@ -128,7 +128,7 @@ fn process(home: &Home, number: u32, mouth: Mouth) -> Result<Body, Failure> {
         let Err(failure) = relay(output, number, &mouth).await;
         let _ = mouth.send(Heard { number, said: Err(failure) });
     });
-    Ok(Body::Process { child, input })
+    Ok(Body::Process { child: Box::new(child), input })
 }
 
 /// Hands on what a process says, until it says nothing more.
