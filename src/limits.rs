@@ -91,8 +91,10 @@ pub const RING_SLOTS: usize = 128;
 /// Items that a pump takes from its rings in one turn, before connections get theirs.
 pub const PUMP_TURN_ITEMS: usize = 1024;
 
-/// A pump looks around at least this often, whatever wakes it or fails to.
+/// A pump looks around at least this often, whatever wakes it or fails to,
 pub const HEARTBEAT: Duration = Duration::from_millis(500);
+/// and this often while its executor has work.
+pub const BUSY_HEARTBEAT: Duration = Duration::from_millis(2);
 
 /// Executors that one process may have: an id holds the number of its executor in 8 bits.
 pub const EXECUTORS: usize = 256;

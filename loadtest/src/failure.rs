@@ -12,7 +12,9 @@ pub enum Failure {
     Call { doing: &'static str, source: CallError },
     #[error("{doing}: {source}")]
     Io { doing: String, source: io::Error },
-    #[error("{0} is not there; build it with `cargo build --release --workspace`, or name another with --spawn=PATH")]
+    #[error(
+        "{0} is not there; build it with `cargo build --release --workspace`, or name another with --spawn=PATH"
+    )]
     NoBroker(PathBuf),
     #[error("the broker ended before it listened; what it said stands above")]
     BrokerEnded,
@@ -22,6 +24,16 @@ pub enum Failure {
     Unexpected(String),
     #[error("{0}")]
     Usage(String),
+}
+
+/// What takes longer is given up.
+pub async fn within<T>(
+    limit: Duration,
+    what: &str,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let too_long = |_| Failure::TooLong { what: what.to_owned(), limit };
+    tokio::time::timeout(limit, work).await.map_err(too_long)?
 }
 
 /// Names what was being done when a call failed.

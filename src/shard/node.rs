@@ -81,6 +81,10 @@ pub struct Node {
     /// The deadline that the pump sleeps for, and how to wake it for an earlier one.
     pub(super) deadline: Cell<Option<Time>>,
     pub(super) pump: RefCell<Option<Waker>>,
+    /// Something was done since the pump went to sleep.
+    pub(super) is_busy: Cell<bool>,
+    /// The pump sleeps for long.
+    pub(super) dozes: Cell<bool>,
 }
 
 impl Node {
@@ -99,6 +103,8 @@ impl Node {
             phase: Cell::new(Phase::Serving),
             deadline: Cell::new(None),
             pump: RefCell::new(None),
+            is_busy: Cell::new(false),
+            dozes: Cell::new(false),
         })
     }
 
@@ -129,6 +135,11 @@ impl Node {
     /// Sends what this turn has put into outboxes, one batch and at most one wake a peer. To be
     /// called at the end of each task's turn.
     pub fn flush(&self) {
+        self.note_work();
+        self.send_outboxes();
+    }
+
+    fn send_outboxes(&self) {
         self.count_copies();
         if self.outbox_used.replace(false) {
             let emptied = self.port.borrow_mut().flush();
@@ -233,6 +244,9 @@ impl Node {
         let drained =
             self.port.borrow_mut().drain(limits::PUMP_TURN_ITEMS, |from, frame| frames.push((from, frame)));
         let now = self.clock.now();
+        if !frames.is_empty() {
+            self.note_work();
+        }
         for (from, frame) in frames.drain(..) {
             match frame {
                 Frame::Input(input) => self.apply(now, input),
@@ -244,7 +258,7 @@ impl Node {
             self.apply(now, Input::Tick);
         }
         self.outbox_used.set(true);
-        self.flush();
+        self.send_outboxes();
         drained.more
     }
 

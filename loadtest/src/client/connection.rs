@@ -1,6 +1,5 @@
 //! One HTTP/2 connection: unary calls and streams.
 
-use std::future::poll_fn;
 use std::io;
 
 use bytes::Bytes;
@@ -10,9 +9,9 @@ use prost::Message;
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
+use super::CallError;
 use super::frame::frame;
 use super::stream::{Receiver, Sender};
-use super::CallError;
 
 /// Receive windows that a connection grants, in bytes.
 #[derive(Debug, Clone, Copy)]
@@ -70,7 +69,11 @@ impl Connection {
     }
 
     /// A call with one request and one answer.
-    pub async fn unary<A: Message + Default>(&self, rpc: &str, request: &impl Message) -> Result<A, CallError> {
+    pub async fn unary<A: Message + Default>(
+        &self,
+        rpc: &str,
+        request: &impl Message,
+    ) -> Result<A, CallError> {
         let answer = self.unary_framed(rpc, frame(request)).await?;
         A::decode(answer).map_err(CallError::from)
     }
@@ -80,19 +83,14 @@ impl Connection {
         let mut requests = self.requests.clone().ready().await?;
         let mut request = self.template.clone();
         let uri = format!("http://{}{rpc}", self.authority);
-        *request.uri_mut() = uri.parse().map_err(|error| CallError::Protocol(format!("path {rpc}: {error}")))?;
+        *request.uri_mut() =
+            uri.parse().map_err(|error| CallError::Protocol(format!("path {rpc}: {error}")))?;
         let (response, body) = requests.send_request(request, false)?;
         Ok((Sender::new(body), Receiver::new(response)))
     }
 
-    /// Whether the connection still takes calls.
-    pub async fn is_alive(&self) -> bool {
-        let mut requests = self.requests.clone();
-        !self.driver.is_finished() && poll_fn(|context| requests.poll_ready(context)).await.is_ok()
-    }
-
     /// Closes the socket without a goodbye, as the death of the process would.
-    pub fn cut(self) {
+    pub fn cut(&self) {
         self.driver.abort();
     }
 }

@@ -1,7 +1,5 @@
 //! What became of one lane's messages at one receiver.
 
-use std::ops::RangeInclusive;
-
 use super::receiver::Receiver;
 use super::verdict::Promise;
 use super::window::{Place, Window};
@@ -53,13 +51,23 @@ pub struct Found {
 pub enum Was {
     Awaited,
     /// With one that lived: the delivery is wrong and changes nothing.
-    Held { by: u32 },
+    Held {
+        by: u32,
+    },
     /// By one that lived: the delivery is wrong and changes nothing.
-    Acked { by: u32 },
+    Acked {
+        by: u32,
+    },
     /// With one that died.
-    Returned { from: u32, attempt: u16 },
+    Returned {
+        from: u32,
+        attempt: u16,
+    },
     /// Acked by one that died, so that the ack may never have arrived.
-    AckLost { by: u32, attempt: u16 },
+    AckLost {
+        by: u32,
+        attempt: u16,
+    },
     /// The delivery is wrong and changes nothing.
     Final,
 }
@@ -156,28 +164,23 @@ impl Track {
         }
     }
 
-    /// The copies of so many messages sent that should be final when all is quiet, in rows.
+    /// The copies of so many messages sent that should be final when all is quiet.
     pub fn missing(
         &self,
         sent: u64,
         is_confirmed: impl Fn(u64) -> bool,
         is_dead: impl Fn(u32) -> bool,
-    ) -> Vec<(RangeInclusive<u64>, Missing)> {
-        let mut rows: Vec<(RangeInclusive<u64>, Missing)> = Vec::new();
+    ) -> impl Iterator<Item = (u64, Missing)> {
         let untouched = (self.copies.end()..sent).map(|sequence| (sequence, Copied::default()));
-        for (sequence, copy) in self.copies.iter().chain(untouched) {
+        self.copies.iter().chain(untouched).filter_map(move |(sequence, copy)| {
             let missing = match copy.state {
                 State::Awaited if !copy.excused && is_confirmed(sequence) => Missing::NeverCame,
                 State::Held if is_dead(copy.member) => Missing::NeverReturned(copy.member),
                 State::Held => Missing::Unsettled(copy.member),
-                State::Awaited | State::Acked => continue,
+                State::Awaited | State::Acked => return None,
             };
-            match rows.last_mut() {
-                Some((row, same)) if *same == missing && *row.end() + 1 == sequence => *row = *row.start()..=sequence,
-                _ => rows.push((sequence..=sequence, missing)),
-            }
-        }
-        rows
+            Some((sequence, missing))
+        })
     }
 }
 

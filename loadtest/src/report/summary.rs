@@ -5,9 +5,6 @@ use std::collections::BTreeMap;
 use super::{Distribution, Report, Run, units};
 use crate::ledger::Verdict;
 
-/// Below this share of the offered rate, a run counts as fallen behind.
-pub const KEPT_UP: f64 = 0.98;
-
 /// The runs of one scenario.
 pub struct Section<'a> {
     pub scenario: &'a str,
@@ -20,9 +17,11 @@ impl Section<'_> {
     }
 }
 
-/// A table; the first column names its rows.
+/// A table.
 #[derive(Debug, Default)]
 pub struct Grid {
+    /// How many columns name the row; the others are values.
+    pub names: usize,
     pub header: Vec<String>,
     pub rows: Vec<Vec<Cell>>,
 }
@@ -51,7 +50,7 @@ impl From<String> for Cell {
 
 impl Grid {
     pub fn new(header: &[&str]) -> Self {
-        Grid { header: header.iter().map(|&name| name.to_owned()).collect(), rows: Vec::new() }
+        Grid { names: 1, header: header.iter().map(|&name| name.to_owned()).collect(), rows: Vec::new() }
     }
 
     pub fn row(&mut self, cells: impl IntoIterator<Item = impl Into<Cell>>) {
@@ -62,7 +61,9 @@ impl Grid {
 
     /// Leaves out the columns in which no row has anything.
     fn without_empty_columns(mut self) -> Self {
-        let told = |column: usize| column == 0 || self.rows.iter().any(|row| row[column].text != units::NONE);
+        let told = |column: usize| {
+            column < self.names || self.rows.iter().any(|row| row[column].text != units::NONE)
+        };
         let keep: Vec<bool> = (0..self.header.len()).map(told).collect();
         let mut kept = keep.iter();
         self.header.retain(|_| *kept.next().unwrap_or(&true));
@@ -98,9 +99,8 @@ pub fn summary(runs: &[&Run]) -> Grid {
     let unit = runs.first().map_or("", |run| run.unit);
     let one_unit = runs.iter().all(|run| run.unit == unit) && !unit.is_empty();
     let rate = if one_unit { unit } else { "rate" };
-    let mut grid = Grid::new(&[
-        "run", rate, "p50", "p99", "p99.9", "max", "CPU each", "cores", "peak RSS", "ledger",
-    ]);
+    let mut grid =
+        Grid::new(&["run", rate, "p50", "p99", "p99.9", "max", "CPU each", "cores", "peak RSS", "ledger"]);
     let fastest = runs.iter().filter_map(|run| run.achieved).fold(0.0, f64::max);
     for run in runs {
         let first = run.distributions.first();
@@ -165,7 +165,8 @@ pub fn percentile(times: &Distribution, share: f64, us: f64) -> String {
 
 /// What was timed beside the first distributions: all runs of one time, then of the next.
 pub fn more_times(runs: &[&Run]) -> Grid {
-    let mut grid = Grid::new(&["further times", "run", "count", "p50", "p90", "p99", "p99.9", "max"]);
+    let mut grid = Grid::new(&["timed", "run", "count", "p50", "p90", "p99", "p99.9", "max"]);
+    grid.names = 2;
     let further = || runs.iter().flat_map(|run| run.distributions.iter().skip(1).map(|times| (*run, times)));
     let mut names: Vec<&str> = Vec::new();
     for (_, times) in further() {
@@ -205,8 +206,16 @@ pub fn figures(runs: &[&Run]) -> Grid {
 /// What the broker and the load test used meanwhile.
 pub fn costs(runs: &[&Run]) -> Grid {
     let mut grid = Grid::new(&[
-        "run", "seconds", "broker CPU s", "broker cores", "peak RSS", "read from", "client threads",
-        "client cores", "machine busy", "client saturated",
+        "run",
+        "seconds",
+        "broker CPU s",
+        "broker cores",
+        "peak RSS",
+        "read from",
+        "client threads",
+        "client cores",
+        "machine busy",
+        "client saturated",
     ]);
     for run in runs.iter().filter(|run| run.cost.is_some() || run.client.is_some()) {
         let (broker, client) = (run.cost.as_ref(), run.client.as_ref());
@@ -229,7 +238,14 @@ pub fn costs(runs: &[&Run]) -> Grid {
 /// What was sent, what came of it, and what was broken.
 pub fn ledgers(runs: &[&Run]) -> Grid {
     let mut grid = Grid::new(&[
-        "run", "sent", "refused", "outcome unknown", "delivered", "delivered again", "broken", "ledger",
+        "run",
+        "sent",
+        "refused",
+        "outcome unknown",
+        "delivered",
+        "delivered again",
+        "broken",
+        "ledger",
     ]);
     for run in runs {
         let Verdict { sent, refused, unknown, delivered, redelivered, .. } = run.verdict;
@@ -259,6 +275,9 @@ pub fn parameters(runs: &[&Run]) -> (BTreeMap<String, String>, Grid) {
             grid.header.push(name.clone());
         }
     }
+    if grid.header.len() == 1 {
+        return (shared, grid);
+    }
     for run in runs {
         let given = |name: &String| or_none(run.parameters.get(name), String::clone);
         let cells: Vec<Cell> =
@@ -272,10 +291,11 @@ pub fn parameters(runs: &[&Run]) -> (BTreeMap<String, String>, Grid) {
 pub fn remarks(run: &Run) -> Vec<String> {
     let mut remarks = run.notes.clone();
     if let (Some(offered), Some(achieved)) = (run.offered, run.achieved)
-        && achieved < offered * KEPT_UP
+        && !run.kept_up()
     {
         remarks.push(format!(
-            "{} of the offered rate was reached: the times are those of a queue that grows, and depend on how long the run is.",
+            "{} of the offered rate was reached: the times are those of a queue that grows, and depend on how \
+             long the run is.",
             units::share(achieved / offered)
         ));
     }

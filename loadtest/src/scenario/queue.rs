@@ -15,6 +15,7 @@ use crate::role::{Acking, Pace, Publisher, Publishing, Worker};
 use crate::trial::Trial;
 
 #[derive(Debug, Clone, Args)]
+#[group(skip)]
 pub struct Options {
     /// Publishers, each on a connection of its own.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
@@ -75,13 +76,7 @@ impl Options {
     }
 
     fn name(&self) -> String {
-        let Options { publishers, workers, groups, max_in_flight, .. } = self;
-        let ack = match self.ack {
-            Acking::Stream => "in-stream acks",
-            Acking::Unary => "unary acks",
-            Acking::Bulk => "bulk acks",
-            Acking::None => "no acks",
-        };
+        let Options { publishers, workers, groups, max_in_flight, ack, .. } = self;
         let groups = if *groups == 1 { String::new() } else { format!(", {groups} groups") };
         format!("{publishers} → {workers}{groups}, {max_in_flight} in flight, {}, {ack}", self.publish)
     }
@@ -99,7 +94,9 @@ pub async fn measure(
     options: &Options,
 ) -> Result<Run, Failure> {
     if options.workers < options.groups {
-        return Err(Failure::Usage("every group needs a worker: --workers must not be below --groups".into()));
+        return Err(Failure::Usage(
+            "every group needs a worker: --workers must not be below --groups".into(),
+        ));
     }
     lab.progress.run(&format!("{scenario}: {name}"));
     let broker = lab.broker().await?;
@@ -116,7 +113,8 @@ pub async fn measure(
     }
     let most = options.publishers * options.outstanding + options.workers * options.max_in_flight;
     let trial = Trial::new(&broker, plan.build(), u64::from(most));
-    let topics: Vec<String> = (0..options.groups).map(|group| trial.unique(&format!("queue.{group}"))).collect();
+    let topics: Vec<String> =
+        (0..options.groups).map(|group| trial.unique(&format!("queue.{group}"))).collect();
 
     let mut crew = lab.crew();
     let group_of = |worker: u32| (worker % options.groups) as usize;
