@@ -54,6 +54,8 @@ pub const MAX_PENDING_BYTES: u64 = 1024 * 1024 * 1024;
 pub const MESSAGE_OVERHEAD_BYTES: u64 = 160;
 /// What each copy of a message takes in its subscription, beside the message itself, in bytes.
 pub const COPY_OVERHEAD_BYTES: u64 = 48;
+/// What a copy takes beside that while it is in flight, in bytes.
+pub const IN_FLIGHT_OVERHEAD_BYTES: u64 = 128;
 /// Largest cost of one message; what waits in a subscription may not be bounded below it.
 pub const MESSAGE_COST: u64 = (MESSAGE_BYTES + PUBLISHED_AT_BYTES) as u64 + MESSAGE_OVERHEAD_BYTES;
 /// What the time of publishing adds to a message; no limit of a message counts it.
@@ -119,6 +121,8 @@ pub const READ_TURN_BYTES: usize = 64 * 1024;
 /// Connections waiting to be accepted.
 pub const LISTEN_BACKLOG: i32 = 1024;
 
+/// Shortest time after which a delivery may be taken back.
+pub const ACK_TIMEOUT: Duration = Duration::from_millis(1);
 /// A stream that has not said `open` by then is ended.
 pub const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long what a client still sends to a call that has ended is read and thrown away.

@@ -74,7 +74,7 @@ pub struct Node {
     /// Scratch for effects, so that no input allocates.
     effects: RefCell<Vec<Effect>>,
     outbox_used: Cell<bool>,
-    /// Copies of messages in this shard that the process's memory has counted.
+    /// What the copies in this shard take, as far as the process's memory has counted it, in bytes.
     counted_copies: Cell<u64>,
     flags: Cell<(bool, bool)>,
     phase: Cell<Phase>,
@@ -149,10 +149,12 @@ impl Node {
 
     fn count_copies(&self) {
         let Some(core) = &self.core else { return };
-        let copies = core.borrow().held();
-        let more = copies as i64 - self.counted_copies.replace(copies) as i64;
-        if more != 0 {
-            self.shared.memory.add(more * limits::COPY_OVERHEAD_BYTES as i64);
+        let core = core.borrow();
+        let bytes =
+            core.held() * limits::COPY_OVERHEAD_BYTES + core.in_flight() * limits::IN_FLIGHT_OVERHEAD_BYTES;
+        let counted = self.counted_copies.replace(bytes);
+        if bytes != counted {
+            self.shared.memory.add(bytes as i64 - counted as i64);
         }
     }
 
