@@ -12,7 +12,9 @@ pub enum Failure {
     Call { doing: &'static str, source: CallError },
     #[error("{doing}: {source}")]
     Io { doing: String, source: io::Error },
-    #[error("{0} is not there; build it with `cargo build --release --workspace`, or name another with --spawn=PATH")]
+    #[error(
+        "{0} is not there; build it with `cargo build --release --workspace`, or name another with --spawn=PATH"
+    )]
     NoBroker(PathBuf),
     #[error("the broker ended before it listened; what it said stands above")]
     BrokerEnded,

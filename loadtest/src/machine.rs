@@ -20,8 +20,12 @@ impl Busy {
         let ticks = KernelStats::current().map(|stats| {
             let total = &stats.total;
             let idle = total.idle + total.iowait.unwrap_or_default();
-            let busy = total.user + total.nice + total.system + total.irq.unwrap_or_default()
-                + total.softirq.unwrap_or_default() + total.steal.unwrap_or_default();
+            let busy = total.user
+                + total.nice
+                + total.system
+                + total.irq.unwrap_or_default()
+                + total.softirq.unwrap_or_default()
+                + total.steal.unwrap_or_default();
             (busy, busy + idle)
         });
         Busy {

@@ -99,7 +99,8 @@ async fn environment(target: &Target) -> Result<Environment, Failure> {
 
 fn write(report: &Report, output: &OutputOptions) -> Result<(), Failure> {
     if let Some(path) = &output.json {
-        let text = serde_json::to_string_pretty(report).map_err(|error| Failure::Unexpected(error.to_string()))?;
+        let text =
+            serde_json::to_string_pretty(report).map_err(|error| Failure::Unexpected(error.to_string()))?;
         write_file(path, &text)?;
     }
     if let Some(path) = &output.html {

@@ -32,7 +32,13 @@ pub struct Options {
 #[command(next_help_heading = "Broker")]
 pub struct BrokerOptions {
     /// Broker that runs already, HOST:PORT, on this machine or another.
-    #[arg(long, global = true, value_name = "ADDR", env = "TINYBROKER_BROKER", default_value = "127.0.0.1:50051")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "ADDR",
+        env = "TINYBROKER_BROKER",
+        default_value = "127.0.0.1:50051"
+    )]
     broker: String,
 
     /// Its process, where it is on this machine: its cost is then read from /proc, else from its own metrics.

@@ -53,7 +53,8 @@ pub struct Alarm {
 
 impl Alarm {
     pub fn new() -> io::Result<Self> {
-        let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
+        let timer =
+            timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
         // SAFETY: an OwnedFd stays the same descriptor until it is dropped, with the registration.
         Ok(Alarm { timer: unsafe { AsyncFd::register(timer)? } })
     }

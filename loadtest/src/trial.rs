@@ -173,7 +173,14 @@ impl Trial {
         let phases = result?;
         self.check()?;
         let notes = std::mem::take(&mut *self.notes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
-        Ok(Measured { recorder, verdict: self.ledger.finish(), notes, threads, source: broker.source(), phases })
+        Ok(Measured {
+            recorder,
+            verdict: self.ledger.finish(),
+            notes,
+            threads,
+            source: broker.source(),
+            phases,
+        })
     }
 
     async fn phases(&self, broker: &Broker, timing: Timing, progress: &Progress) -> Result<Phases, Failure> {
@@ -199,7 +206,8 @@ impl Trial {
         }
         let busy = Busy::now().since(&busy);
         progress.step("settling what was published");
-        let settled = |trial: &Trial| trial.active.load(Ordering::SeqCst) == 0 && trial.ledger.outstanding() == 0;
+        let settled =
+            |trial: &Trial| trial.active.load(Ordering::SeqCst) == 0 && trial.ledger.outstanding() == 0;
         let drained = self.wait(timing.drain, "settling what was published", settled).await;
         match drained {
             // The ledger names what is missing.
@@ -302,7 +310,9 @@ impl Measured {
         let client = self.client();
         let mut notes = self.notes.clone();
         if client.saturated {
-            notes.push("the load test's own threads were busy all the time: the broker could have done more".into());
+            notes.push(
+                "the load test's own threads were busy all the time: the broker could have done more".into(),
+            );
         }
         Run {
             scenario,
@@ -331,7 +341,11 @@ impl Measured {
             cpu_seconds,
             cpu_us_per_message: (arrived > 0).then(|| cpu_seconds * 1e6 / arrived as f64),
             cores: cpu_seconds / window.seconds(),
-            peak_resident_bytes: samples.iter().map(|(_, usage)| usage.resident_bytes).max().unwrap_or_default(),
+            peak_resident_bytes: samples
+                .iter()
+                .map(|(_, usage)| usage.resident_bytes)
+                .max()
+                .unwrap_or_default(),
         }
     }
 

@@ -15,7 +15,7 @@ use hyper::service::service_fn;
 use send_wrapper::SendWrapper;
 
 use super::call::{self, Services};
-use super::hub::{Frontend, OnConnection};
+use super::hub::{Frontend, OnConnection, PhaseWatch};
 use super::net::{Io, Turn};
 use super::request::Spawn;
 use crate::limits;
@@ -63,7 +63,7 @@ async fn serve(frontend: Rc<Frontend>, accepted: Accepted, make_services: &MakeS
     let mut calls = FuturesUnordered::new();
     let mut is_told = false;
     poll_fn(|cx| {
-        frontend.set_connection_waker(open.key, cx.waker());
+        open.phase.remember(cx);
         turn.begin();
         let mut is_over = true;
         if let Some(mut connection) = http2.as_mut().as_pin_mut() {
@@ -114,13 +114,13 @@ fn http2_server(tasks: Tasks) -> http2::Builder<Tasks> {
 /// A connection's place in the books of its frontend.
 struct OpenConnection {
     frontend: Rc<Frontend>,
-    key: usize,
+    phase: PhaseWatch,
     tasks: Tasks,
 }
 
 impl OpenConnection {
     fn new(frontend: &Rc<Frontend>, tasks: Tasks) -> Self {
-        OpenConnection { frontend: frontend.clone(), key: frontend.add_connection(), tasks }
+        OpenConnection { frontend: frontend.clone(), phase: PhaseWatch::new(frontend), tasks }
     }
 }
 
@@ -129,7 +129,6 @@ impl Drop for OpenConnection {
         let node = &self.frontend.node;
         // Where the connection's task panicked some were never run: they hold what holds them.
         drop(self.tasks.new.take());
-        self.frontend.remove_connection(self.key);
         node.shared.connections(node.me()).fetch_sub(1, SeqCst);
         // Streams that end with their connection have left by now.
         node.flush();

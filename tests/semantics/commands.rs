@@ -89,6 +89,8 @@ async fn open_names_each_bad_field() {
         (OpenSubscription { overflow: 77, ..group() }, "overflow", "77"),
         (OpenSubscription { linger: negative, ..group() }, "linger", "negative"),
         (OpenSubscription { ack_timeout: negative, ..group() }, "ack_timeout", "negative"),
+        (OpenSubscription { linger: NEGATIVE, ..group() }, "linger", "negative"),
+        (OpenSubscription { ack_timeout: NEGATIVE, ..group() }, "ack_timeout", "negative"),
         (OpenSubscription { max_pending: 11, ..group() }, "max_pending", "10"),
         (OpenSubscription { subscription_id: "x".repeat(257), ..group() }, "subscription_id", "257"),
         (OpenSubscription { subscription_id: "a\nb".into(), ..group() }, "subscription_id", "U+000A"),
@@ -107,6 +109,7 @@ async fn a_zero_duration_is_the_same_as_none() {
     let broker = Broker::start();
     let client = broker.client().await;
     let zero = Some(Duration::default());
-    let (_one, _) = client.subscribe(OpenSubscription { linger: zero, ..balanced("g", &["a"]) }).await;
+    let open = OpenSubscription { linger: zero, ack_timeout: zero, ..balanced("g", &["a"]) };
+    let (_one, _) = client.subscribe(open).await;
     let (_two, _) = client.subscribe(balanced("g", &["a"])).await;
 }

@@ -32,7 +32,7 @@ async fn draining(signal: i32) -> Draining {
 }
 
 /// Until every frontend knows of the drain.
-async fn broker_drains(broker: &Broker) {
+pub async fn broker_drains(broker: &Broker) {
     // Connections are dealt out to the frontends in turn, as long as they stay.
     let mut clients = Vec::new();
     for _ in 0..4 {

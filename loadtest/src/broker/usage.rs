@@ -26,12 +26,13 @@ pub enum Source {
 impl Source {
     pub async fn usage(&self) -> Result<Usage, Failure> {
         match self {
-            Source::Process(pid) => {
-                of_process(*pid).map_err(|error| Failure::Unexpected(format!("the broker's process {pid}: {error}")))
-            }
+            Source::Process(pid) => of_process(*pid)
+                .map_err(|error| Failure::Unexpected(format!("the broker's process {pid}: {error}"))),
             Source::Metrics(connection) => {
-                let stats: GetStatsResponse =
-                    connection.unary(rpc::STATS, &GetStatsRequest {}).await.doing("asking the broker for its metrics")?;
+                let stats: GetStatsResponse = connection
+                    .unary(rpc::STATS, &GetStatsRequest {})
+                    .await
+                    .doing("asking the broker for its metrics")?;
                 Ok(Usage {
                     cpu_seconds: stats.cpu_time.map_or(0.0, seconds),
                     resident_bytes: stats.resident_bytes,

@@ -10,9 +10,9 @@ use prost::Message;
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
+use super::CallError;
 use super::frame::frame;
 use super::stream::{Receiver, Sender};
-use super::CallError;
 
 /// Receive windows that a connection grants, in bytes.
 #[derive(Debug, Clone, Copy)]
@@ -70,7 +70,11 @@ impl Connection {
     }
 
     /// A call with one request and one answer.
-    pub async fn unary<A: Message + Default>(&self, rpc: &str, request: &impl Message) -> Result<A, CallError> {
+    pub async fn unary<A: Message + Default>(
+        &self,
+        rpc: &str,
+        request: &impl Message,
+    ) -> Result<A, CallError> {
         let answer = self.unary_framed(rpc, frame(request)).await?;
         A::decode(answer).map_err(CallError::from)
     }
@@ -80,7 +84,8 @@ impl Connection {
         let mut requests = self.requests.clone().ready().await?;
         let mut request = self.template.clone();
         let uri = format!("http://{}{rpc}", self.authority);
-        *request.uri_mut() = uri.parse().map_err(|error| CallError::Protocol(format!("path {rpc}: {error}")))?;
+        *request.uri_mut() =
+            uri.parse().map_err(|error| CallError::Protocol(format!("path {rpc}: {error}")))?;
         let (response, body) = requests.send_request(request, false)?;
         Ok((Sender::new(body), Receiver::new(response)))
     }

@@ -8,8 +8,8 @@ use h2::{Reason, RecvStream, SendStream};
 use http::HeaderMap;
 use percent_encoding::percent_decode_str;
 
-use super::frame::Frames;
 use super::CallError;
+use super::frame::Frames;
 
 /// What is sent on a call.
 pub struct Sender {
@@ -139,7 +139,9 @@ fn ended(trailers: &HeaderMap) -> Result<(), CallError> {
         None | Some("0") => Ok(()),
         Some(code) => Err(CallError::Status {
             code: code.parse().unwrap_or(2),
-            message: percent_decode_str(&text("grpc-message").unwrap_or_default()).decode_utf8_lossy().into_owned(),
+            message: percent_decode_str(&text("grpc-message").unwrap_or_default())
+                .decode_utf8_lossy()
+                .into_owned(),
         }),
     }
 }

@@ -161,7 +161,8 @@ mod tests {
 
     #[test]
     fn confirms_are_what_the_contract_says() {
-        let response = proto::PublishResponse { subscriptions: 3, system_id: "m-1".into(), ..Default::default() };
+        let response =
+            proto::PublishResponse { subscriptions: 3, system_id: "m-1".into(), ..Default::default() };
         assert_eq!(read::<Confirmed>(&response), Confirmed { subscriptions: 3 });
         let failure = PublishFailure { index: 1, code: 8, message: "full".into() };
         let batch = proto::PublishBatchResponse {

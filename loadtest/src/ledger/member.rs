@@ -107,7 +107,8 @@ impl Member {
         let attempt = delivery.attempt;
         let earlier = found.earlier_attempt();
         if attempt <= earlier || attempt > deaths.saturating_add(1) {
-            let how = format!(" as attempt {attempt}, after attempt {earlier} and {deaths} deaths of members");
+            let how =
+                format!(" as attempt {attempt}, after attempt {earlier} and {deaths} deaths of members");
             return Err(Broken(Promise::Misnumbered, how));
         }
         Ok(if found.was == Was::Awaited { Delivered::First } else { Delivered::Again })

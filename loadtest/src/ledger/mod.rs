@@ -92,7 +92,12 @@ impl LedgerPlan {
     ///
     /// # Panics
     /// If a receiver of the audience is not planned.
-    pub fn lane(&mut self, name: impl Into<String>, audience: impl RangeBounds<ReceiverId>, ordered: bool) -> LaneId {
+    pub fn lane(
+        &mut self,
+        name: impl Into<String>,
+        audience: impl RangeBounds<ReceiverId>,
+        ordered: bool,
+    ) -> LaneId {
         let planned = self.receivers.len() as u32;
         let start = match audience.start_bound() {
             Bound::Included(first) => first.0,
@@ -219,7 +224,8 @@ impl Ledger {
     /// What is to be said when all is quiet: what has not come by now counts as lost.
     pub fn finish(&self) -> Verdict {
         let mut breaches = lock(&self.breaches).clone();
-        let mut verdict = Verdict { redelivered: self.redelivered.load(Ordering::Relaxed), ..Verdict::default() };
+        let mut verdict =
+            Verdict { redelivered: self.redelivered.load(Ordering::Relaxed), ..Verdict::default() };
         verdict.delivered = self.receivers.iter().map(Receiver::delivered).sum();
         for lane in &self.lanes {
             let outcomes = lock(&lane.outcomes);

@@ -53,13 +53,23 @@ pub struct Found {
 pub enum Was {
     Awaited,
     /// With one that lived: the delivery is wrong and changes nothing.
-    Held { by: u32 },
+    Held {
+        by: u32,
+    },
     /// By one that lived: the delivery is wrong and changes nothing.
-    Acked { by: u32 },
+    Acked {
+        by: u32,
+    },
     /// With one that died.
-    Returned { from: u32, attempt: u16 },
+    Returned {
+        from: u32,
+        attempt: u16,
+    },
     /// Acked by one that died, so that the ack may never have arrived.
-    AckLost { by: u32, attempt: u16 },
+    AckLost {
+        by: u32,
+        attempt: u16,
+    },
     /// The delivery is wrong and changes nothing.
     Final,
 }
@@ -173,7 +183,9 @@ impl Track {
                 State::Awaited | State::Acked => continue,
             };
             match rows.last_mut() {
-                Some((row, same)) if *same == missing && *row.end() + 1 == sequence => *row = *row.start()..=sequence,
+                Some((row, same)) if *same == missing && *row.end() + 1 == sequence => {
+                    *row = *row.start()..=sequence
+                }
                 _ => rows.push((sequence..=sequence, missing)),
             }
         }

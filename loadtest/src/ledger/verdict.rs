@@ -121,6 +121,10 @@ impl Breaches {
 impl fmt::Display for Named {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Named { first, last, what } = self;
-        if first == last { write!(f, "message {first} {what}") } else { write!(f, "messages {first} to {last} {what}") }
+        if first == last {
+            write!(f, "message {first} {what}")
+        } else {
+            write!(f, "messages {first} to {last} {what}")
+        }
     }
 }

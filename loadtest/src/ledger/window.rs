@@ -111,22 +111,19 @@ mod tests {
         let mut window = Window::default();
         assert_eq!(window.look(0), Place::Untouched);
         window.set(2, 'b');
-        assert_eq!([0, 1, 2, 3].map(|number| window.look(number)), [
-            Place::Open('\0'),
-            Place::Open('\0'),
-            Place::Open('b'),
-            Place::Untouched
-        ]);
+        assert_eq!(
+            [0, 1, 2, 3].map(|number| window.look(number)),
+            [Place::Open('\0'), Place::Open('\0'), Place::Open('b'), Place::Untouched]
+        );
         window.close(1);
         window.close(1);
         window.close(4);
         window.set(3, 'c');
         assert_eq!(window.iter().collect::<Vec<_>>(), [(0, '\0'), (2, 'b'), (3, 'c')]);
-        assert_eq!([1, 4, 5].map(|number| window.look(number)), [
-            Place::Closed,
-            Place::Closed,
-            Place::Untouched
-        ]);
+        assert_eq!(
+            [1, 4, 5].map(|number| window.look(number)),
+            [Place::Closed, Place::Closed, Place::Untouched]
+        );
         assert_eq!(window.end(), 5);
     }
 

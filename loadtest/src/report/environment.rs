@@ -80,7 +80,8 @@ impl Environment {
     /// All of it as names and values, for a reader.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
         let Environment { loadtest, broker, .. } = self;
-        let build = if loadtest.optimized { "" } else { ", NOT OPTIMIZED: figures of this build say nothing" };
+        let build =
+            if loadtest.optimized { "" } else { ", NOT OPTIMIZED: figures of this build say nothing" };
         let mut facts = vec![
             ("date", self.date.replace('T', " ").replace('Z', " UTC")),
             ("load test", format!("{}, commit {}{build}", loadtest.version, loadtest.commit)),

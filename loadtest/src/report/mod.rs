@@ -106,7 +106,10 @@ impl Distribution {
             p999_us: at(0.999),
             p9999_us: at(0.9999),
             max_us: us(histogram.max()),
-            curve: histogram.iter_quantiles(5).map(|step| (step.quantile_iterated_to(), us(step.value_iterated_to()))).collect(),
+            curve: histogram
+                .iter_quantiles(5)
+                .map(|step| (step.quantile_iterated_to(), us(step.value_iterated_to())))
+                .collect(),
         })
     }
 }

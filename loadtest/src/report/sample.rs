@@ -43,7 +43,8 @@ pub fn environment() -> Environment {
 
 /// Times from a stretched exponential, whose tail is longer the larger `heaviness` is.
 pub fn distribution(name: &str, count: u32, median_us: f64, heaviness: f64) -> Distribution {
-    let mut histogram = Histogram::<u64>::new_with_bounds(1, 600_000_000_000, 3).expect("ten minutes to three digits");
+    let mut histogram =
+        Histogram::<u64>::new_with_bounds(1, 600_000_000_000, 3).expect("ten minutes to three digits");
     for index in 0..count {
         let rest = 1.0 - (f64::from(index) + 0.5) / f64::from(count);
         let stretched = (-rest.ln() / std::f64::consts::LN_2).powf(heaviness);
@@ -73,7 +74,12 @@ fn queues() -> Vec<Run> {
         seconds: 30.0,
         unit: "messages",
         achieved: Some(rate),
-        distributions: vec![distribution("intended send to delivery", (rate * 0.4) as u32, median, heaviness)],
+        distributions: vec![distribution(
+            "intended send to delivery",
+            (rate * 0.4) as u32,
+            median,
+            heaviness,
+        )],
         cost: Some(cost(30.0, rate)),
         client: Some(client(saturated)),
         series: vec![
@@ -101,8 +107,18 @@ fn sweep() -> Vec<Run> {
             offered: Some(offered),
             achieved: Some(achieved),
             distributions: vec![
-                distribution("intended send to delivery", (achieved * 0.3) as u32, 150.0 * queueing, 1.3 + load),
-                distribution("intended send to confirm", (achieved * 0.3) as u32, 120.0 * queueing, 1.2 + load),
+                distribution(
+                    "intended send to delivery",
+                    (achieved * 0.3) as u32,
+                    150.0 * queueing,
+                    1.3 + load,
+                ),
+                distribution(
+                    "intended send to confirm",
+                    (achieved * 0.3) as u32,
+                    120.0 * queueing,
+                    1.2 + load,
+                ),
             ],
             cost: Some(cost(30.0, achieved)),
             client: Some(client(offered > 2.5e5)),
@@ -129,7 +145,9 @@ fn fan_out() -> Run {
         achieved: Some(1_243_000.0),
         distributions: vec![distribution("intended send to delivery", 50_000, 840.0, 1.0)],
         cost: Some(cost(10.0, 1_243_000.0)),
-        notes: vec!["Subscriber 3 was 2.1 s late to open its stream: it was left out of the first second.".to_owned()],
+        notes: vec![
+            "Subscriber 3 was 2.1 s late to open its stream: it was left out of the first second.".to_owned(),
+        ],
         verdict,
         ..Run::default()
     }

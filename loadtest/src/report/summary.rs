@@ -98,9 +98,8 @@ pub fn summary(runs: &[&Run]) -> Grid {
     let unit = runs.first().map_or("", |run| run.unit);
     let one_unit = runs.iter().all(|run| run.unit == unit) && !unit.is_empty();
     let rate = if one_unit { unit } else { "rate" };
-    let mut grid = Grid::new(&[
-        "run", rate, "p50", "p99", "p99.9", "max", "CPU each", "cores", "peak RSS", "ledger",
-    ]);
+    let mut grid =
+        Grid::new(&["run", rate, "p50", "p99", "p99.9", "max", "CPU each", "cores", "peak RSS", "ledger"]);
     let fastest = runs.iter().filter_map(|run| run.achieved).fold(0.0, f64::max);
     for run in runs {
         let first = run.distributions.first();
@@ -205,8 +204,16 @@ pub fn figures(runs: &[&Run]) -> Grid {
 /// What the broker and the load test used meanwhile.
 pub fn costs(runs: &[&Run]) -> Grid {
     let mut grid = Grid::new(&[
-        "run", "seconds", "broker CPU s", "broker cores", "peak RSS", "read from", "client threads",
-        "client cores", "machine busy", "client saturated",
+        "run",
+        "seconds",
+        "broker CPU s",
+        "broker cores",
+        "peak RSS",
+        "read from",
+        "client threads",
+        "client cores",
+        "machine busy",
+        "client saturated",
     ]);
     for run in runs.iter().filter(|run| run.cost.is_some() || run.client.is_some()) {
         let (broker, client) = (run.cost.as_ref(), run.client.as_ref());
@@ -229,7 +236,14 @@ pub fn costs(runs: &[&Run]) -> Grid {
 /// What was sent, what came of it, and what was broken.
 pub fn ledgers(runs: &[&Run]) -> Grid {
     let mut grid = Grid::new(&[
-        "run", "sent", "refused", "outcome unknown", "delivered", "delivered again", "broken", "ledger",
+        "run",
+        "sent",
+        "refused",
+        "outcome unknown",
+        "delivered",
+        "delivered again",
+        "broken",
+        "ledger",
     ]);
     for run in runs {
         let Verdict { sent, refused, unknown, delivered, redelivered, .. } = run.verdict;

@@ -82,7 +82,9 @@ impl Source {
     fn new(publisher: &Publisher, station: Rc<Station>, window: Window, alarm: Alarm) -> Self {
         let schedule = match publisher.pace {
             Pace::Saturate => None,
-            Pace::Rate { total, turn, publishers } => Some(Schedule::new(window.start, total, turn, publishers)),
+            Pace::Rate { total, turn, publishers } => {
+                Some(Schedule::new(window.start, total, turn, publishers))
+            }
         };
         let audience = |(lane, _): &(LaneId, Template)| station.trial.ledger.audience(*lane);
         let audiences = publisher.lanes.iter().map(audience).collect();
@@ -104,7 +106,9 @@ impl Source {
         let intended = match &mut *self.schedule.borrow_mut() {
             None if now < self.window.until && trial.gate.room(&trial.ledger) > 0 => now,
             None => return None,
-            Some(schedule) if schedule.due() < self.window.until && now < self.window.until => schedule.take(now)?,
+            Some(schedule) if schedule.due() < self.window.until && now < self.window.until => {
+                schedule.take(now)?
+            }
             Some(_) => return None,
         };
         let lane = self.next_lane.replace_with(|lane| (*lane + 1) % self.lanes.len());

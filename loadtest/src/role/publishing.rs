@@ -82,7 +82,12 @@ pub async fn publish(
 }
 
 /// Unary calls, each with a message, or with a batch of at most so many.
-async fn calls(connection: &Connection, source: &Source, batch: Option<usize>, most: usize) -> Result<(), Failure> {
+async fn calls(
+    connection: &Connection,
+    source: &Source,
+    batch: Option<usize>,
+    most: usize,
+) -> Result<(), Failure> {
     let most = most.max(1);
     let mut calls = FuturesUnordered::new();
     loop {
@@ -106,7 +111,12 @@ async fn calls(connection: &Connection, source: &Source, batch: Option<usize>, m
     }
 }
 
-async fn call(connection: &Connection, source: &Source, sent: Vec<Sent>, is_batch: bool) -> Result<(), Failure> {
+async fn call(
+    connection: &Connection,
+    source: &Source,
+    sent: Vec<Sent>,
+    is_batch: bool,
+) -> Result<(), Failure> {
     let rpc = if is_batch { rpc::PUBLISH_BATCH } else { rpc::PUBLISH };
     match connection.unary_framed(rpc, request(source, &sent, is_batch)).await {
         Err(error) => source.failed(&sent, error),
@@ -155,7 +165,8 @@ fn settle_batch(source: &Source, sent: &[Sent], answer: Bytes) -> Result<(), Cal
 }
 
 async fn stream(connection: &Connection, source: &Source, outstanding: usize) -> Result<(), Failure> {
-    let (mut sender, receiver) = connection.call(rpc::PUBLISH_STREAM).await.doing("beginning a stream of publishes")?;
+    let (mut sender, receiver) =
+        connection.call(rpc::PUBLISH_STREAM).await.doing("beginning a stream of publishes")?;
     let mut confirms = Confirms { receiver, pending: VecDeque::new(), settled: 0 };
     let mut is_finished = false;
     loop {

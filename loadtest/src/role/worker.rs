@@ -56,7 +56,8 @@ impl Worker {
         }
         for workers in hands {
             crew.passive(|station| async move {
-                let connection = Connection::open(&station.trial.address).await.doing("connecting workers")?;
+                let connection =
+                    Connection::open(&station.trial.address).await.doing("connecting workers")?;
                 let open = |worker: Worker| worker.open(&connection, &station);
                 let desks: Vec<Desk> =
                     stream::iter(workers).map(open).buffered(OPENED_AT_ONCE).try_collect().await?;
@@ -128,9 +129,13 @@ impl Desk {
         while let Some(arrival) = self.session.next_ready()? {
             match arrival {
                 Arrival::Message(delivery) => self.take(delivery, now),
-                Arrival::Batch(deliveries) => deliveries.into_iter().for_each(|delivery| self.take(delivery, now)),
+                Arrival::Batch(deliveries) => {
+                    deliveries.into_iter().for_each(|delivery| self.take(delivery, now))
+                }
                 Arrival::Lagged(dropped) => {
-                    self.station.trial.note(format!("the broker dropped {dropped} messages of a slow member"));
+                    self.station
+                        .trial
+                        .note(format!("the broker dropped {dropped} messages of a slow member"));
                 }
                 Arrival::Active | Arrival::Other => {}
             }

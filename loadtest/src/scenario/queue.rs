@@ -99,7 +99,9 @@ pub async fn measure(
     options: &Options,
 ) -> Result<Run, Failure> {
     if options.workers < options.groups {
-        return Err(Failure::Usage("every group needs a worker: --workers must not be below --groups".into()));
+        return Err(Failure::Usage(
+            "every group needs a worker: --workers must not be below --groups".into(),
+        ));
     }
     lab.progress.run(&format!("{scenario}: {name}"));
     let broker = lab.broker().await?;
@@ -116,7 +118,8 @@ pub async fn measure(
     }
     let most = options.publishers * options.outstanding + options.workers * options.max_in_flight;
     let trial = Trial::new(&broker, plan.build(), u64::from(most));
-    let topics: Vec<String> = (0..options.groups).map(|group| trial.unique(&format!("queue.{group}"))).collect();
+    let topics: Vec<String> =
+        (0..options.groups).map(|group| trial.unique(&format!("queue.{group}"))).collect();
 
     let mut crew = lab.crew();
     let group_of = |worker: u32| (worker % options.groups) as usize;

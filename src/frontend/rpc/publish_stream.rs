@@ -6,11 +6,12 @@ use std::task::{Context, Poll};
 use futures_util::{Stream, StreamExt};
 
 use crate::frontend::credits::Take;
-use crate::frontend::hub::Frontend;
+use crate::frontend::hub::{Frontend, PhaseWatch};
 use crate::frontend::series::Series;
 use crate::frontend::{Failure, FrontendCounter};
 use crate::limits;
 use crate::model::Message;
+use crate::shard::Phase;
 use crate::shard::runtime::{self, Sleep};
 
 /// What a stream of publishes is told.
@@ -28,7 +29,7 @@ pub struct Confirm {
 ///
 /// ```text
 ///   reading ──message──▶ waiting for credit, and for a publish in two passes ──start──▶ reading
-///      └──end, or an error──▶ settling what was started ──▶ last confirm ──▶ over
+///      └──end, an error, or closing──▶ settling what was started ──▶ last confirm ──▶ over
 /// ```
 /// Who stops reading its confirms is not read from any more: the windows of HTTP/2 hold it back.
 pub struct PublishStream<R> {
@@ -37,6 +38,7 @@ pub struct PublishStream<R> {
     series: Rc<Series>,
     /// The next message, and its place in the line for a credit.
     next: Option<(Arc<Message>, Take)>,
+    phase: PhaseWatch,
     /// How the stream ends, once it reads no more.
     ending: Option<Result<(), Failure>>,
     /// Requests settled, as far as a confirm has said so.
@@ -56,6 +58,7 @@ pub fn publish_stream<R: Stream<Item = Request> + Unpin>(
 ) -> Result<PublishStream<R>, Failure> {
     frontend.admit()?;
     Ok(PublishStream {
+        phase: PhaseWatch::new(&frontend),
         frontend,
         requests,
         series: Rc::default(),
@@ -112,7 +115,7 @@ impl<R: Stream<Item = Request> + Unpin> PublishStream<R> {
             }
             Poll::Ready(Some(request)) => request,
         };
-        match self.frontend.admit().and(request) {
+        match request {
             Err(failure) => self.ending = Some(Err(failure)),
             Ok(Err(failure)) => self.series.failed(&self.frontend, failure),
             Ok(Ok(message)) => {
@@ -156,6 +159,10 @@ impl<R: Stream<Item = Request> + Unpin> Stream for PublishStream<R> {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
         this.series.remember(cx);
+        this.phase.remember(cx);
+        if this.frontend.phase() == Phase::Closing {
+            this.ending.get_or_insert(Err(Failure::ShuttingDown));
+        }
         this.advance(cx);
         if let Some(confirm) = this.settled() {
             return Poll::Ready(Some(Ok(confirm)));

@@ -298,7 +298,8 @@ fn extremes(column: &[(f64, f64)]) -> Vec<Option<(f64, f64)>> {
     let height = |index: &usize| column[*index].1;
     let by_height = |a: &usize, b: &usize| height(a).total_cmp(&height(b));
     let (low, high) = ((0..column.len()).min_by(by_height), (0..column.len()).max_by(by_height));
-    let mut indices: Vec<usize> = [Some(0), low, high, column.len().checked_sub(1)].into_iter().flatten().collect();
+    let mut indices: Vec<usize> =
+        [Some(0), low, high, column.len().checked_sub(1)].into_iter().flatten().collect();
     indices.sort_unstable();
     indices.dedup();
     indices.into_iter().filter_map(|index| column.get(index)).map(|point| Some(*point)).collect()

@@ -51,7 +51,8 @@ fn broken(runs: &[&Run]) -> Markup {
 }
 
 fn remarks(runs: &[&Run]) -> Markup {
-    let remarks: Vec<_> = runs.iter().map(|run| (run, summary::remarks(run))).filter(|(_, told)| !told.is_empty()).collect();
+    let remarks: Vec<_> =
+        runs.iter().map(|run| (run, summary::remarks(run))).filter(|(_, told)| !told.is_empty()).collect();
     html! {
         @if !remarks.is_empty() {
             div class="callout note" {

@@ -21,7 +21,8 @@ const PERCENTILES: [(&str, f64); 8] = [
 ];
 
 pub fn charts(runs: &[&Run]) -> Vec<Chart> {
-    let kind = Kind { of: |run| &run.distributions, name: |times: &Distribution| &times.name, unit: |_| "µs" };
+    let kind =
+        Kind { of: |run| &run.distributions, name: |times: &Distribution| &times.name, unit: |_| "µs" };
     let chart = |overlay: Overlay<'_, Distribution>| {
         let most = overlay.items.iter().map(|item| item.data.count).max().unwrap_or(0);
         let plot = if most < TAIL_COUNT { cumulative(&overlay) } else { percentiles(&overlay, most) };
@@ -68,7 +69,10 @@ fn cumulative(overlay: &Overlay<'_, Distribution>) -> Plot {
         Line {
             name: format!("{} ({} times)", item.name, summary::exact(item.data.count)),
             ink: item.ink,
-            points: start.into_iter().chain(item.data.curve.iter().map(|(share, us)| (*us, *share))).collect(),
+            points: start
+                .into_iter()
+                .chain(item.data.curve.iter().map(|(share, us)| (*us, *share)))
+                .collect(),
             marks: marks(item, |share, us| (us, share)),
         }
     };

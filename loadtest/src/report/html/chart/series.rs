@@ -13,7 +13,8 @@ const POINTED_AT: usize = 150;
 const FLAT: f64 = 20.0;
 
 pub fn charts(runs: &[&Run]) -> Vec<Chart> {
-    let kind = Kind { of: |run| &run.series, name: |series: &Series| &series.name, unit: |series| series.unit };
+    let kind =
+        Kind { of: |run| &run.series, name: |series: &Series| &series.name, unit: |series| series.unit };
     kind.overlays(runs).iter().map(|overlay| Chart { plot: plot(overlay), data: data(overlay) }).collect()
 }
 
@@ -30,7 +31,8 @@ fn plot(overlay: &Overlay<'_, Series>) -> Plot {
     let (y_scale, y_ticks) = value_scale(overlay);
     let (y_title, name) = units::axis(unit);
     let line = |item: &Item<'_, Series>| {
-        let points: Vec<(f64, f64)> = item.data.points.iter().map(|(at, value)| (at / size, *value)).collect();
+        let points: Vec<(f64, f64)> =
+            item.data.points.iter().map(|(at, value)| (at / size, *value)).collect();
         let marks = if points.len() <= POINTED_AT { points.as_slice() } else { &[] };
         let look = if points.len() == 1 { Look::Full } else { Look::Hidden };
         let mark = |&(at, value): &(f64, f64)| Mark {
@@ -52,10 +54,14 @@ fn plot(overlay: &Overlay<'_, Series>) -> Plot {
 
 /// From zero, except where that would press some of the lines flat.
 fn value_scale(overlay: &Overlay<'_, Series>) -> (Scale, Vec<f64>) {
-    let values = |item: &Item<'_, Series>| item.data.points.iter().map(|(_, value)| *value).collect::<Vec<_>>();
+    let values =
+        |item: &Item<'_, Series>| item.data.points.iter().map(|(_, value)| *value).collect::<Vec<_>>();
     let most = |item: &Item<'_, Series>| values(item).into_iter().fold(0.0, f64::max);
-    let (least, greatest) =
-        overlay.items.iter().map(most).fold((f64::MAX, 0.0f64), |(low, high), most| (most.min(low), most.max(high)));
+    let (least, greatest) = overlay
+        .items
+        .iter()
+        .map(most)
+        .fold((f64::MAX, 0.0f64), |(low, high), most| (most.min(low), most.max(high)));
     let all = overlay.items.iter().flat_map(values);
     if least > 0.0 && greatest > least * FLAT { Scale::log(all) } else { Scale::linear(all) }
 }

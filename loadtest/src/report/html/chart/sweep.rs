@@ -51,9 +51,12 @@ fn sweeps<'a>(runs: &[&'a Run]) -> Vec<Sweep<'a>> {
     let (shared, _) = summary::parameters(runs);
     let mut sweeps: BTreeMap<String, Vec<Step<'a>>> = BTreeMap::new();
     for run in runs {
-        let Some(offered) = run.offered.filter(|offered| offered.is_finite() && *offered > 0.0) else { continue };
+        let Some(offered) = run.offered.filter(|offered| offered.is_finite() && *offered > 0.0) else {
+            continue;
+        };
         let is_rate = |value: &str| value.parse() == Ok(offered);
-        let own = run.parameters.iter().filter(|(name, value)| !shared.contains_key(*name) && !is_rate(value));
+        let own =
+            run.parameters.iter().filter(|(name, value)| !shared.contains_key(*name) && !is_rate(value));
         let name = own.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ");
         sweeps.entry(name).or_default().push(Step { run, offered });
     }
