@@ -23,7 +23,7 @@ use crate::shard::Phase;
 use crate::shard::runtime::{self, Accepted, Sleep};
 
 /// Makes the services of each new connection of a frontend.
-pub type MakeServices = Box<dyn Fn(&Rc<Frontend>, Spawn) -> Rc<dyn Services>>;
+pub type MakeServices = Box<dyn Fn(&Rc<Frontend>, Spawn, Rc<Turn>) -> Rc<dyn Services>>;
 
 /// Serves each connection of a frontend in a task of its own.
 pub fn serve_with(make_services: MakeServices) -> OnConnection {
@@ -51,7 +51,7 @@ async fn serve(frontend: Rc<Frontend>, accepted: Accepted, make_services: &MakeS
         let tasks = tasks.clone();
         Rc::new(move |task| tasks.add(task))
     };
-    let services = make_services(&frontend, spawn.clone());
+    let services = make_services(&frontend, spawn.clone(), turn.clone());
     let counters = frontend.counters.clone();
     let service = service_fn(move |request| {
         let (services, counters, spawn) = (services.clone(), counters.clone(), spawn.clone());
@@ -86,6 +86,9 @@ async fn serve(frontend: Rc<Frontend>, accepted: Accepted, make_services: &MakeS
         }
         tasks.poll(&mut calls, cx);
         frontend.node.flush();
+        if turn.resumes() {
+            cx.waker().wake_by_ref();
+        }
         if is_over && calls.is_empty() { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;

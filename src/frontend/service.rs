@@ -12,6 +12,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::convert::SettleRequest;
 use super::hub::Frontend;
+use super::net::Turn;
 use super::request::Spawn;
 use super::{Failure, FrontendCounter, WireEvent, convert, rpc};
 use crate::limits;
@@ -35,13 +36,14 @@ pub struct BrokerService(SendWrapper<Rc<Inner>>);
 struct Inner {
     frontend: Rc<Frontend>,
     spawn: Spawn,
+    turn: Rc<Turn>,
     subscriptions: Rc<Cell<usize>>,
 }
 
 impl BrokerService {
-    pub fn new(frontend: Rc<Frontend>, spawn: Spawn) -> Self {
+    pub fn new(frontend: Rc<Frontend>, spawn: Spawn, turn: Rc<Turn>) -> Self {
         let subscriptions = Rc::default();
-        BrokerService(SendWrapper::new(Rc::new(Inner { frontend, spawn, subscriptions })))
+        BrokerService(SendWrapper::new(Rc::new(Inner { frontend, spawn, turn, subscriptions })))
     }
 
     fn frontend(&self) -> SendWrapper<Rc<Frontend>> {
@@ -141,7 +143,7 @@ impl generated::broker_server::Broker for BrokerService {
         let frontend = self.0.frontend.clone();
         let reader = frontend.clone();
         let requests = request.into_inner().map(move |request| Ok(message(&reader, request?)));
-        let confirms = rpc::publish_stream::publish_stream(frontend, requests)?;
+        let confirms = rpc::publish_stream::publish_stream(frontend, self.0.turn.clone(), requests)?;
         let confirms = confirms.map(|confirm| Ok(convert::confirm(confirm?)));
         Ok(Response::new(Box::pin(SendWrapper::new(confirms))))
     }

@@ -23,8 +23,6 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status, Streaming};
 use tonic_types::StatusExt;
 
-pub use publishing::numbers;
-
 /// How long anything that must happen may take.
 pub const LIMIT: Duration = Duration::from_secs(20);
 /// How long nothing has to happen to count as nothing.
@@ -351,6 +349,11 @@ pub fn message(topic: &str, payload: &str) -> PublishRequest {
         message_id: String::new(),
         headers: HashMap::new(),
     }
+}
+
+/// Payloads `first..=last` to one topic.
+pub fn numbers(topic: &str, first: u32, last: u32) -> Vec<PublishRequest> {
+    (first..=last).map(|number| message(topic, &number.to_string())).collect()
 }
 
 pub fn multi(patterns: &[&str]) -> OpenSubscription {

@@ -114,8 +114,3 @@ impl Publisher {
         }
     }
 }
-
-/// Payloads `first..=last` to one topic.
-pub fn numbers(topic: &str, first: u32, last: u32) -> Vec<PublishRequest> {
-    (first..=last).map(|number| message(topic, &number.to_string())).collect()
-}

@@ -7,6 +7,7 @@ use futures_util::{Stream, StreamExt};
 
 use crate::frontend::credits::Take;
 use crate::frontend::hub::{Frontend, PhaseWatch};
+use crate::frontend::net::{Hold, Turn};
 use crate::frontend::series::Series;
 use crate::frontend::{Failure, FrontendCounter};
 use crate::limits;
@@ -31,7 +32,8 @@ pub struct Confirm {
 ///   reading ──message──▶ waiting for credit, and for a publish in two passes ──start──▶ reading
 ///      └──end, an error, or closing──▶ settling what was started ──▶ last confirm ──▶ over
 /// ```
-/// Who stops reading its confirms is not read from any more: the windows of HTTP/2 hold it back.
+/// Who stops reading its confirms is not read from any more: the windows of HTTP/2 hold it back. Who sends faster than
+/// the shards take is held back by its connection, from which nothing is read meanwhile.
 pub struct PublishStream<R> {
     frontend: Rc<Frontend>,
     requests: R,
@@ -47,6 +49,9 @@ pub struct PublishStream<R> {
     is_told: bool,
     /// Until others have had their turn.
     rest: Option<Pin<Box<Sleep>>>,
+    turn: Rc<Turn>,
+    /// While there may be requests that were not read for another reason than that a confirm is due.
+    hold: Option<Hold>,
 }
 
 /// A request as it was read: the outer error ends the stream, the inner one is that of the message alone.
@@ -54,6 +59,7 @@ pub type Request = Result<Result<Message, Failure>, Failure>;
 
 pub fn publish_stream<R: Stream<Item = Request> + Unpin>(
     frontend: Rc<Frontend>,
+    turn: Rc<Turn>,
     requests: R,
 ) -> Result<PublishStream<R>, Failure> {
     frontend.admit()?;
@@ -67,6 +73,8 @@ pub fn publish_stream<R: Stream<Item = Request> + Unpin>(
         confirmed: 0,
         is_told: false,
         rest: None,
+        turn,
+        hold: None,
     })
 }
 
@@ -153,30 +161,40 @@ impl<R: Stream<Item = Request> + Unpin> PublishStream<R> {
     }
 }
 
-impl<R: Stream<Item = Request> + Unpin> Stream for PublishStream<R> {
-    type Item = Result<Confirm, Failure>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = &mut *self;
-        this.series.remember(cx);
-        this.phase.remember(cx);
-        if this.frontend.phase() == Phase::Closing {
-            this.ending.get_or_insert(Err(Failure::ShuttingDown));
+impl<R: Stream<Item = Request> + Unpin> PublishStream<R> {
+    fn poll_confirm(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Confirm, Failure>>> {
+        self.series.remember(cx);
+        self.phase.remember(cx);
+        if self.frontend.phase() == Phase::Closing {
+            self.ending.get_or_insert(Err(Failure::ShuttingDown));
         }
-        this.advance(cx);
-        if let Some(confirm) = this.settled() {
+        self.advance(cx);
+        if let Some(confirm) = self.settled() {
             return Poll::Ready(Some(Ok(confirm)));
         }
-        let is_settled = this.is_settled();
-        match &mut this.ending {
+        let is_settled = self.is_settled();
+        match &mut self.ending {
             Some(ending) if is_settled => {
                 let failure = std::mem::replace(ending, Ok(())).err();
                 if failure.is_some() {
-                    this.frontend.counters.count(FrontendCounter::CallsFailed);
+                    self.frontend.counters.count(FrontendCounter::CallsFailed);
                 }
                 Poll::Ready(failure.map(Err))
             }
             _ => Poll::Pending,
         }
+    }
+}
+
+impl<R: Stream<Item = Request> + Unpin> Stream for PublishStream<R> {
+    type Item = Result<Confirm, Failure>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let polled = self.poll_confirm(cx);
+        // With a confirm in hand it may not be asked again before the client reads: nothing is held then.
+        let is_behind = polled.is_pending() && (self.next.is_some() || self.rest.is_some());
+        let held = self.hold.take();
+        self.hold = is_behind.then(|| held.unwrap_or_else(|| Hold::new(&self.turn)));
+        polled
     }
 }
