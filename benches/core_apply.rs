@@ -10,7 +10,7 @@ use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use smallvec::smallvec;
 use tinybroker::core::{
-    Core, CoreConfig, Effect, Input, MemberEvent, OpenSpec, Overflow, SettleTarget, SharedOptions,
+    Action, Core, CoreConfig, Effect, Input, MemberEvent, OpenSpec, Overflow, SettleTarget, SharedOptions,
 };
 use tinybroker::limits::{MAX_PENDING, MAX_PENDING_BYTES, MEMBER_WINDOW_MESSAGES, MESSAGE_COST};
 use tinybroker::model::{
@@ -94,7 +94,7 @@ impl World {
     fn ack(&mut self) {
         let Some((member, id)) = self.in_flight.pop_front() else { panic!("something is in flight") };
         let target = SettleTarget::Deliveries { ids: smallvec![id], unknown: 0 };
-        self.apply_for_acks(Input::Ack { member, subscription_id: None, target });
+        self.apply_for_acks(Input::Settle { member, subscription_id: None, target, action: Action::Ack });
     }
 
     /// Each connection tells what it has taken, when that is half a window.
@@ -141,6 +141,9 @@ fn spec(mode: Mode, name: &str, pattern: &str, max_in_flight: u32) -> OpenSpec {
             max_pending: MAX_PENDING,
             overflow: Overflow::default_of(mode),
             linger: Duration::ZERO,
+            ack_timeout: Duration::ZERO,
+            max_deliveries: 0,
+            dead_letter_topic: None,
         },
         max_in_flight,
         control_events: false,

@@ -1,7 +1,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
-use std::task::{Context, Waker};
+use std::task::Context;
 
 use ahash::AHashMap;
 use futures_channel::oneshot;
@@ -13,6 +13,7 @@ use super::credits::Credits;
 use super::dead_letters::DeadLetters;
 use super::publishing::Publishing;
 use super::session::Session;
+use super::waker::WakerSlot;
 use super::{Failure, WireEvent};
 use crate::core::{Answer, DeadLetter, Input, MemberEvent};
 use crate::limits;
@@ -44,7 +45,7 @@ pub struct Frontend {
     known: RefCell<AHashMap<SubscriptionId, usize>>,
     phase: Cell<Phase>,
     /// Tasks to be woken when the phase changes.
-    phase_watchers: RefCell<Slab<Option<Waker>>>,
+    phase_watchers: RefCell<Slab<WakerSlot>>,
 }
 
 /// What a frontend does with a connection that is its own.
@@ -185,16 +186,14 @@ pub(super) struct PhaseWatch {
 
 impl PhaseWatch {
     pub fn new(frontend: &Rc<Frontend>) -> Self {
-        let key = frontend.phase_watchers.borrow_mut().insert(None);
+        let key = frontend.phase_watchers.borrow_mut().insert(WakerSlot::default());
         PhaseWatch { frontend: frontend.clone(), key }
     }
 
     /// Wakes this task from now on.
     pub fn remember(&self, cx: &Context<'_>) {
-        if let Some(slot) = self.frontend.phase_watchers.borrow_mut().get_mut(self.key)
-            && slot.as_ref().is_none_or(|old| !old.will_wake(cx.waker()))
-        {
-            *slot = Some(cx.waker().clone());
+        if let Some(slot) = self.frontend.phase_watchers.borrow().get(self.key) {
+            slot.remember(cx);
         }
     }
 }
@@ -260,9 +259,7 @@ impl Receiver for Frontend {
                 session.end(Failure::ShuttingDown);
             }
         }
-        for waker in self.phase_watchers.borrow().iter().filter_map(|(_, waker)| waker.as_ref()) {
-            waker.wake_by_ref();
-        }
+        self.phase_watchers.borrow().iter().for_each(|(_, watcher)| watcher.wake());
     }
 
     fn connection(&self, accepted: Accepted) {

@@ -170,7 +170,7 @@ async fn each_message_of_a_batch_is_a_delivery_of_its_own() {
     };
     assert_eq!(client.nack(nack(&held[4])).await.expect("OK"), 1);
     let again = stream.messages().await;
-    assert_eq!((payloads(&[again.clone()]), again[0].delivery_attempt), (expected(5, 5), 2));
+    assert_eq!((payloads(std::slice::from_ref(&again)), again[0].delivery_attempt), (expected(5, 5), 2));
     assert_eq!(broker.stats().await.in_flight, 5);
 }
 

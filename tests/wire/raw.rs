@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::grpc::SUBSCRIBE;
-use crate::support::{Broker, LIMIT, QUIET};
+use crate::support::{Broker, LIMIT};
 
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -255,10 +255,10 @@ impl Peer {
         SubscribeEvent::decode(message).expect("an event").event.expect("a known event")
     }
 
-    /// What the next WINDOW_UPDATE of a stream grants; 0 where none comes for a while.
-    pub async fn granted(&mut self, stream: u32) -> usize {
+    /// What the next WINDOW_UPDATE of a stream grants; 0 where none comes for so long.
+    pub async fn granted(&mut self, stream: u32, patience: Duration) -> usize {
         let is_grant = |frame: &Frame| frame.kind == WINDOW_UPDATE && frame.stream == stream;
-        match timeout(QUIET, self.until("a window", is_grant)).await {
+        match timeout(patience, self.until("a window", is_grant)).await {
             Ok(frame) => (&frame.payload[..]).get_u32() as usize,
             Err(_) => 0,
         }
