@@ -35,6 +35,7 @@ pub fn publish_stream(
         series: Rc::default(),
         confirms: confirms.clone(),
         next: None,
+        credit: None,
         ending: None,
         rest: None,
         turn,
@@ -56,8 +57,10 @@ struct Driver<R> {
     requests: R,
     series: Rc<Series>,
     confirms: Rc<Confirms>,
-    /// The next message, and its place in the line for a credit.
-    next: Option<(Arc<Message>, Take)>,
+    /// The next message.
+    next: Option<Arc<Message>>,
+    /// Its place in the line for credits.
+    credit: Option<Take>,
     phase: PhaseWatch,
     /// How the stream ends, once it reads no more.
     ending: Option<Result<(), Failure>>,
@@ -91,13 +94,19 @@ impl<R: Stream<Item = Request> + Unpin> Driver<R> {
 
     /// Starts the message that was read, if there is one; pending where it must wait.
     fn start_next(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some((message, mut credit)) = self.next.take() else { return Poll::Ready(()) };
-        if self.series.may_start() && Pin::new(&mut credit).poll(cx).is_ready() {
+        let Some(message) = self.next.take() else { return Poll::Ready(()) };
+        if self.series.may_start() && self.poll_credit(message.cost(), cx).is_ready() {
             self.series.start(&self.frontend, message);
             return Poll::Ready(());
         }
-        self.next = Some((message, credit));
+        self.next = Some(message);
         Poll::Pending
+    }
+
+    fn poll_credit(&mut self, cost: u64, cx: &mut Context<'_>) -> Poll<()> {
+        let credit = self.credit.get_or_insert_with(|| self.frontend.credits.take(cost));
+        credit.again(cost);
+        Pin::new(credit).poll(cx)
     }
 
     /// Reads one request; pending where there is none now, will be none, or its failure could not be told.
@@ -116,10 +125,7 @@ impl<R: Stream<Item = Request> + Unpin> Driver<R> {
         match request {
             Err(failure) => self.ending = Some(Err(failure)),
             Ok(Err(failure)) => self.series.failed(&self.frontend, failure),
-            Ok(Ok(message)) => {
-                let credit = self.frontend.credits.take(message.cost());
-                self.next = Some((Arc::new(message), credit));
-            }
+            Ok(Ok(message)) => self.next = Some(Arc::new(message)),
         }
         Poll::Ready(())
     }
@@ -150,6 +156,10 @@ impl<R: Stream<Item = Request> + Unpin> Future for Driver<R> {
         }
         this.advance(cx);
         this.confirm();
+        if this.next.is_none() || !this.series.may_start() {
+            // Others need not wait behind one that does not wait for a credit.
+            this.credit = None;
+        }
         if this.next.is_some() || this.rest.is_some() {
             this.hold.get_or_insert_with(|| Hold::new(&this.turn));
             return Poll::Pending;
