@@ -32,8 +32,17 @@ impl Credits {
 
     /// Waits until one more message of this cost may be outstanding, and takes its place.
     pub fn take(self: &Rc<Self>, cost: u64) -> Take {
+        self.take_most(1, cost)
+    }
+
+    /// The same for some messages, one after the other, while others wait: see [`Take::again`].
+    pub fn take_some(self: &Rc<Self>, cost: u64) -> Take {
+        self.take_most(limits::CREDITS_IN_ONE_GO, cost)
+    }
+
+    fn take_most(self: &Rc<Self>, most: usize, cost: u64) -> Take {
         // A message above the whole bound takes all of it.
-        Take { credits: self.clone(), cost: cost.min(self.max_bytes), number: None, taken: 0 }
+        Take { credits: self.clone(), cost: cost.min(self.max_bytes), number: None, most, taken: 0 }
     }
 
     pub fn give_back(&self, cost: u64) {
@@ -58,18 +67,19 @@ impl Credits {
     }
 }
 
-/// A place in the line for credits: one, or some in one go.
+/// A place in the line for credits.
 pub struct Take {
     credits: Rc<Credits>,
     cost: u64,
     /// Its number in the line, once it waits.
     number: Option<u64>,
-    /// Credits taken from this place.
+    /// Credits that it may take before it goes to the end of the line.
+    most: usize,
     taken: usize,
 }
 
 impl Take {
-    /// One more credit, from the same place where others have not waited too long for it.
+    /// One more, from the same place as far as it may take more.
     pub fn again(&mut self, cost: u64) {
         self.cost = cost.min(self.credits.max_bytes);
     }
@@ -97,7 +107,7 @@ impl Future for Take {
         // One that waits nowhere while nobody else waits is first too.
         if first == self.number && credits.try_take(self.cost) {
             self.taken += 1;
-            if self.taken == limits::CREDITS_IN_ONE_GO {
+            if self.taken == self.most {
                 self.leave();
             }
             return Poll::Ready(());
@@ -159,7 +169,7 @@ mod tests {
     fn who_has_much_to_send_takes_some_in_one_go_and_lines_up_again() {
         let credits = Rc::new(Credits::new(1, 100));
         assert_eq!(credits.take(0).now_or_never(), Some(()));
-        let (mut much, mut one) = (credits.take(0), credits.take(0));
+        let (mut much, mut one) = (credits.take_some(0), credits.take(0));
         assert_eq!((&mut much).now_or_never(), None);
         assert_eq!((&mut one).now_or_never(), None);
         for _ in 0..limits::CREDITS_IN_ONE_GO {
@@ -172,7 +182,6 @@ mod tests {
         credits.give_back(0);
         assert_eq!((&mut much).now_or_never(), None);
         assert_eq!((&mut one).now_or_never(), Some(()));
-        drop(one);
         credits.give_back(0);
         assert_eq!((&mut much).now_or_never(), Some(()));
     }

@@ -216,8 +216,9 @@ impl Drop for Events {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::Role;
+    use crate::core::{Delivery, Role};
     use crate::frontend::convert;
+    use crate::model::Message;
 
     #[test]
     fn who_does_not_read_holds_one_role() {
@@ -229,5 +230,40 @@ mod tests {
         session.push(convert::lagged(1));
         session.push(convert::role(Role::Active { epoch: 2 }));
         assert_eq!(session.unread(), 3, "nothing else is outdated");
+    }
+    fn delivery(bytes: usize) -> WireEvent {
+        let topic = crate::model::Topic::parse("a").expect("a topic");
+        let number = crate::model::MessageNumber::from_u64(1);
+        let message = Message { number, topic, message_id: None, body: vec![0; bytes].into() };
+        WireEvent::Message(Delivery { message: Arc::new(message), delivery: 1, attempt: 1, epoch: 1 << 60 })
+    }
+
+    #[test]
+    fn a_batch_stays_within_an_event() {
+        let mib = 1024 * 1024;
+        for (bytes, first) in [(mib, 3), (mib - 64, 4), (100, 50), (4 * mib - 512, 1)] {
+            let session = Session::new(MemberId { frontend: 0, number: 1 });
+            session.opening(0, 50);
+            (0..60).for_each(|_| session.push(delivery(bytes)));
+            let mut taken = Vec::new();
+            while let Some(event) = session.next_event() {
+                taken.push(event.deliveries().len());
+                let mut out = Vec::new();
+                event.encode(&mut out).expect("there is room");
+                assert!(out.len() <= limits::EVENT_BYTES);
+            }
+            assert_eq!((taken[0], taken.iter().sum::<usize>()), (first, 60), "{bytes} bytes each");
+        }
+    }
+
+    #[test]
+    fn only_messages_that_follow_each_other_make_a_batch() {
+        let session = Session::new(MemberId { frontend: 0, number: 1 });
+        session.opening(0, 10);
+        for event in [delivery(1), delivery(1), convert::lagged(3), delivery(1)] {
+            session.push(event);
+        }
+        let sizes = std::iter::from_fn(|| session.next_event()).map(|event| event.deliveries().len());
+        assert_eq!(sizes.collect::<Vec<_>>(), [2, 0, 1]);
     }
 }

@@ -104,7 +104,7 @@ impl<R: Stream<Item = Request> + Unpin> Driver<R> {
     }
 
     fn poll_credit(&mut self, cost: u64, cx: &mut Context<'_>) -> Poll<()> {
-        let credit = self.credit.get_or_insert_with(|| self.frontend.credits.take(cost));
+        let credit = self.credit.get_or_insert_with(|| self.frontend.credits.take_some(cost));
         credit.again(cost);
         Pin::new(credit).poll(cx)
     }
