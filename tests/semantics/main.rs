@@ -13,6 +13,7 @@ mod all_or_nothing;
 mod balanced;
 mod batches;
 mod commands;
+mod contract;
 mod dead_letters;
 mod deadlines;
 mod disconnect;
