@@ -83,6 +83,9 @@ pub fn outstanding(frontends: usize) -> (u64, u64) {
     ((OUTSTANDING_PUBLISHES / frontends).max(64), (OUTSTANDING_PUBLISH_BYTES / frontends).max(MESSAGE_COST))
 }
 
+/// Messages that one stream may start before others that wait for the same credits get theirs: one at a time each would
+/// cross to the shards alone.
+pub const CREDITS_IN_ONE_GO: usize = 64;
 /// Requests of one stream of publishes that are read in one turn, before others get theirs.
 pub const PUBLISH_STREAM_TURN: usize = 1024;
 /// Failures told in one confirm; those that follow come in the next.

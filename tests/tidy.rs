@@ -173,3 +173,45 @@ fn files_and_functions_fit() {
     }
     assert!(broken.is_empty(), "{broken:#?}");
 }
+
+/// The tests that a row of docs/promises.md names: `file::test`, below tests/semantics where no folder is given.
+fn tests_named(row: &str) -> Vec<(PathBuf, &str)> {
+    let named = row.split('`').skip(1).step_by(2).filter_map(|name| name.rsplit_once("::"));
+    let file = |(file, test)| {
+        // A module within a file is no file.
+        let file: &str = str::split(file, "::").next().unwrap_or_default();
+        let folder = match file.split_once('/') {
+            Some(("src", _)) => "",
+            Some(_) => "tests/",
+            None => "tests/semantics/",
+        };
+        (Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("{folder}{file}.rs")), test)
+    };
+    named.map(file).collect()
+}
+
+#[test]
+fn every_promise_has_tests_that_exist() {
+    let table = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/promises.md"));
+    let table = table.expect("the table is there");
+    let rows = table.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| promise"));
+    let rows: Vec<&str> = rows.filter(|line| !line.starts_with("| ---")).collect();
+    assert!(rows.len() > 100, "the rows are found");
+    let mut broken = Vec::new();
+    for row in rows {
+        let tests = tests_named(row.trim_end_matches(" |").rsplit('|').next().unwrap_or_default());
+        if tests.is_empty() {
+            broken.push(format!("no test: {row}"));
+        }
+        for (file, test) in tests {
+            let text = fs::read_to_string(&file).unwrap_or_default();
+            let head = format!("fn {test}(");
+            let lines: Vec<&str> = text.lines().collect();
+            let is_test = lines.windows(2).any(|pair| pair[0].contains("test") && pair[1].contains(&head));
+            if !is_test {
+                broken.push(format!("{} has no test {test}", file.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+}

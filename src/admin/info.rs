@@ -66,6 +66,7 @@ impl Admin for AdminService {
             max_pending: self.frontend.bounds.max_pending,
             max_pending_bytes: facts.max_pending_bytes,
             draining: self.frontend.phase() != Phase::Serving,
+            memory_limit_bytes: self.frontend.node.shared.memory.limit(),
         }))
     }
 
@@ -93,6 +94,8 @@ impl Admin for AdminService {
             resident_bytes: process.resident_bytes,
             peak_resident_bytes: process.peak_resident_bytes,
             open_descriptors: process.open_descriptors,
+            parked: stats.parked,
+            message_bytes: self.frontend.node.shared.memory.held(),
         }))
     }
 }

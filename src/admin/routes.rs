@@ -34,8 +34,8 @@ pub fn make_services(
     health: HealthServer<HealthService>,
     described: Described,
 ) -> MakeServices {
-    Box::new(move |frontend, spawn| {
-        let broker = BrokerService::new(frontend.clone(), spawn);
+    Box::new(move |frontend, spawn, turn| {
+        let broker = BrokerService::new(frontend.clone(), spawn, turn);
         let admin = AdminService::new(frontend.clone(), facts.clone());
         Rc::new(Routes {
             broker: BrokerServer::new(broker).max_decoding_message_size(limits::REQUEST_BYTES),

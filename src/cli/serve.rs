@@ -195,8 +195,11 @@ fn announce(options: &ServeOptions, layout: &Layout, addresses: &[SocketAddr]) {
     let Layout { shards, frontends, cores } = layout;
     text += &format!(
         "cores {cores:?}, {shards} shards, {frontends} frontends\n\
-         limits: message {} bytes, waiting in one subscription {} messages or {} bytes\n",
-        options.max_message_bytes, options.max_pending, options.max_pending_bytes
+         limits: message {} bytes, waiting in one subscription {} messages or {} bytes, all messages {} bytes\n",
+        options.max_message_bytes,
+        options.max_pending,
+        options.max_pending_bytes,
+        options.memory_limit()
     );
     if let Some(address) = addresses.first() {
         text += &format!(

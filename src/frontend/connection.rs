@@ -15,7 +15,7 @@ use hyper::service::service_fn;
 use send_wrapper::SendWrapper;
 
 use super::call::{self, Services};
-use super::hub::{Frontend, OnConnection};
+use super::hub::{Frontend, OnConnection, PhaseWatch};
 use super::net::{Io, Turn};
 use super::request::Spawn;
 use crate::limits;
@@ -23,7 +23,7 @@ use crate::shard::Phase;
 use crate::shard::runtime::{self, Accepted, Sleep};
 
 /// Makes the services of each new connection of a frontend.
-pub type MakeServices = Box<dyn Fn(&Rc<Frontend>, Spawn) -> Rc<dyn Services>>;
+pub type MakeServices = Box<dyn Fn(&Rc<Frontend>, Spawn, Rc<Turn>) -> Rc<dyn Services>>;
 
 /// Serves each connection of a frontend in a task of its own.
 pub fn serve_with(make_services: MakeServices) -> OnConnection {
@@ -51,7 +51,7 @@ async fn serve(frontend: Rc<Frontend>, accepted: Accepted, make_services: &MakeS
         let tasks = tasks.clone();
         Rc::new(move |task| tasks.add(task))
     };
-    let services = make_services(&frontend, spawn.clone());
+    let services = make_services(&frontend, spawn.clone(), turn.clone());
     let counters = frontend.counters.clone();
     let service = service_fn(move |request| {
         let (services, counters, spawn) = (services.clone(), counters.clone(), spawn.clone());
@@ -63,7 +63,7 @@ async fn serve(frontend: Rc<Frontend>, accepted: Accepted, make_services: &MakeS
     let mut calls = FuturesUnordered::new();
     let mut is_told = false;
     poll_fn(|cx| {
-        frontend.set_connection_waker(open.key, cx.waker());
+        open.phase.remember(cx);
         turn.begin();
         let mut is_over = true;
         if let Some(mut connection) = http2.as_mut().as_pin_mut() {
@@ -86,6 +86,9 @@ async fn serve(frontend: Rc<Frontend>, accepted: Accepted, make_services: &MakeS
         }
         tasks.poll(&mut calls, cx);
         frontend.node.flush();
+        if turn.resumes() {
+            cx.waker().wake_by_ref();
+        }
         if is_over && calls.is_empty() { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
@@ -114,13 +117,13 @@ fn http2_server(tasks: Tasks) -> http2::Builder<Tasks> {
 /// A connection's place in the books of its frontend.
 struct OpenConnection {
     frontend: Rc<Frontend>,
-    key: usize,
+    phase: PhaseWatch,
     tasks: Tasks,
 }
 
 impl OpenConnection {
     fn new(frontend: &Rc<Frontend>, tasks: Tasks) -> Self {
-        OpenConnection { frontend: frontend.clone(), key: frontend.add_connection(), tasks }
+        OpenConnection { frontend: frontend.clone(), phase: PhaseWatch::new(frontend), tasks }
     }
 }
 
@@ -129,7 +132,6 @@ impl Drop for OpenConnection {
         let node = &self.frontend.node;
         // Where the connection's task panicked some were never run: they hold what holds them.
         drop(self.tasks.new.take());
-        self.frontend.remove_connection(self.key);
         node.shared.connections(node.me()).fetch_sub(1, SeqCst);
         // Streams that end with their connection have left by now.
         node.flush();

@@ -4,6 +4,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use crate::limits;
+
 /// What one frontend may have outstanding at the shards. Lives on its executor.
 ///
 /// The bound keeps rings and memory within limits, and it is what "near full" is measured against.
@@ -30,8 +32,17 @@ impl Credits {
 
     /// Waits until one more message of this cost may be outstanding, and takes its place.
     pub fn take(self: &Rc<Self>, cost: u64) -> Take {
+        self.take_most(1, cost)
+    }
+
+    /// The same for some messages, one after the other, while others wait: see [`Take::again`].
+    pub fn take_some(self: &Rc<Self>, cost: u64) -> Take {
+        self.take_most(limits::CREDITS_IN_ONE_GO, cost)
+    }
+
+    fn take_most(self: &Rc<Self>, most: usize, cost: u64) -> Take {
         // A message above the whole bound takes all of it.
-        Take { credits: self.clone(), cost: cost.min(self.max_bytes), number: None }
+        Take { credits: self.clone(), cost: cost.min(self.max_bytes), number: None, most, taken: 0 }
     }
 
     pub fn give_back(&self, cost: u64) {
@@ -56,12 +67,35 @@ impl Credits {
     }
 }
 
-/// A place in the line for a credit.
+/// A place in the line for credits.
 pub struct Take {
     credits: Rc<Credits>,
     cost: u64,
     /// Its number in the line, once it waits.
     number: Option<u64>,
+    /// Credits that it may take before it goes to the end of the line.
+    most: usize,
+    taken: usize,
+}
+
+impl Take {
+    /// One more, from the same place as far as it may take more.
+    pub fn again(&mut self, cost: u64) {
+        self.cost = cost.min(self.credits.max_bytes);
+    }
+
+    fn leave(&mut self) {
+        self.taken = 0;
+        let Some(number) = self.number.take() else { return };
+        let mut waiting = self.credits.waiting.borrow_mut();
+        let place = waiting.iter().position(|&(other, _)| other == number);
+        let left = place.and_then(|place| waiting.remove(place));
+        drop(waiting);
+        if left.is_some() {
+            // There may be room for the next one.
+            self.credits.wake_first();
+        }
+    }
 }
 
 impl Future for Take {
@@ -72,10 +106,9 @@ impl Future for Take {
         let first = credits.waiting.borrow().front().map(|&(number, _)| number);
         // One that waits nowhere while nobody else waits is first too.
         if first == self.number && credits.try_take(self.cost) {
-            if self.number.take().is_some() {
-                credits.waiting.borrow_mut().pop_front();
-                // There may be room for the next one too.
-                credits.wake_first();
+            self.taken += 1;
+            if self.taken == self.most {
+                self.leave();
             }
             return Poll::Ready(());
         }
@@ -98,10 +131,7 @@ impl Future for Take {
 
 impl Drop for Take {
     fn drop(&mut self) {
-        if let Some(number) = self.number {
-            self.credits.waiting.borrow_mut().retain(|&(other, _)| other != number);
-            self.credits.wake_first();
-        }
+        self.leave();
     }
 }
 
@@ -134,5 +164,25 @@ mod tests {
         credits.give_back(1);
         drop(first);
         assert_eq!((&mut second).now_or_never(), Some(()));
+    }
+    #[test]
+    fn who_has_much_to_send_takes_some_in_one_go_and_lines_up_again() {
+        let credits = Rc::new(Credits::new(1, 100));
+        assert_eq!(credits.take(0).now_or_never(), Some(()));
+        let (mut much, mut one) = (credits.take_some(0), credits.take(0));
+        assert_eq!((&mut much).now_or_never(), None);
+        assert_eq!((&mut one).now_or_never(), None);
+        for _ in 0..limits::CREDITS_IN_ONE_GO {
+            credits.give_back(0);
+            assert_eq!((&mut one).now_or_never(), None);
+            assert_eq!((&mut much).now_or_never(), Some(()));
+            much.again(0);
+        }
+        assert_eq!((&mut much).now_or_never(), None);
+        credits.give_back(0);
+        assert_eq!((&mut much).now_or_never(), None);
+        assert_eq!((&mut one).now_or_never(), Some(()));
+        credits.give_back(0);
+        assert_eq!((&mut much).now_or_never(), Some(()));
     }
 }

@@ -3,10 +3,11 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
+use std::task::Poll;
 
 use super::hub::Frontend;
 use super::publishing::{Publishing, Waiter};
+use super::waker::WakerSlot;
 use super::{FrontendCounter, convert};
 use crate::core::DeadLetter;
 
@@ -14,15 +15,13 @@ use crate::core::DeadLetter;
 #[derive(Default)]
 pub struct DeadLetters {
     queue: RefCell<VecDeque<Box<DeadLetter>>>,
-    publisher: RefCell<Option<Waker>>,
+    publisher: WakerSlot,
 }
 
 impl DeadLetters {
     pub fn push(&self, letter: Box<DeadLetter>) {
         self.queue.borrow_mut().push_back(letter);
-        if let Some(publisher) = &*self.publisher.borrow() {
-            publisher.wake_by_ref();
-        }
+        self.publisher.wake();
     }
 
     async fn next(&self) -> Box<DeadLetter> {
@@ -30,7 +29,7 @@ impl DeadLetters {
             if let Some(letter) = self.queue.borrow_mut().pop_front() {
                 return Poll::Ready(letter);
             }
-            *self.publisher.borrow_mut() = Some(cx.waker().clone());
+            self.publisher.remember(cx);
             Poll::Pending
         })
         .await

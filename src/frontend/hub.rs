@@ -1,7 +1,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
-use std::task::Waker;
+use std::task::Context;
 
 use ahash::AHashMap;
 use futures_channel::oneshot;
@@ -13,6 +13,7 @@ use super::credits::Credits;
 use super::dead_letters::DeadLetters;
 use super::publishing::Publishing;
 use super::session::Session;
+use super::waker::WakerSlot;
 use super::{Failure, WireEvent};
 use crate::core::{Answer, DeadLetter, Input, MemberEvent};
 use crate::limits;
@@ -43,8 +44,8 @@ pub struct Frontend {
     /// Where the subscriptions of unary acks live, as last seen.
     known: RefCell<AHashMap<SubscriptionId, usize>>,
     phase: Cell<Phase>,
-    /// The tasks of open connections, to be woken when the phase changes.
-    connections: RefCell<Slab<Option<Waker>>>,
+    /// Tasks to be woken when the phase changes.
+    phase_watchers: RefCell<Slab<WakerSlot>>,
 }
 
 /// What a frontend does with a connection that is its own.
@@ -82,7 +83,7 @@ impl Frontend {
             next_ticket: Cell::new(1),
             known: RefCell::default(),
             phase: Cell::new(Phase::Serving),
-            connections: RefCell::default(),
+            phase_watchers: RefCell::default(),
         });
         node.set_receiver(frontend.clone());
         frontend
@@ -175,22 +176,31 @@ impl Frontend {
         let new = self.node.shared.directory.shard_of(id);
         new.is_some() && new != old
     }
+}
 
-    /// A connection registers its task, to be woken when the phase changes.
-    pub(super) fn add_connection(&self) -> usize {
-        self.connections.borrow_mut().insert(None)
+/// A task's place among those that are woken when the phase changes.
+pub(super) struct PhaseWatch {
+    frontend: Rc<Frontend>,
+    key: usize,
+}
+
+impl PhaseWatch {
+    pub fn new(frontend: &Rc<Frontend>) -> Self {
+        let key = frontend.phase_watchers.borrow_mut().insert(WakerSlot::default());
+        PhaseWatch { frontend: frontend.clone(), key }
     }
 
-    pub(super) fn set_connection_waker(&self, key: usize, waker: &Waker) {
-        if let Some(slot) = self.connections.borrow_mut().get_mut(key)
-            && slot.as_ref().is_none_or(|old| !old.will_wake(waker))
-        {
-            *slot = Some(waker.clone());
+    /// Wakes this task from now on.
+    pub fn remember(&self, cx: &Context<'_>) {
+        if let Some(slot) = self.frontend.phase_watchers.borrow().get(self.key) {
+            slot.remember(cx);
         }
     }
+}
 
-    pub(super) fn remove_connection(&self, key: usize) {
-        self.connections.borrow_mut().remove(key);
+impl Drop for PhaseWatch {
+    fn drop(&mut self) {
+        self.frontend.phase_watchers.borrow_mut().remove(self.key);
     }
 }
 
@@ -249,9 +259,7 @@ impl Receiver for Frontend {
                 session.end(Failure::ShuttingDown);
             }
         }
-        for waker in self.connections.borrow().iter().filter_map(|(_, waker)| waker.as_ref()) {
-            waker.wake_by_ref();
-        }
+        self.phase_watchers.borrow().iter().for_each(|(_, watcher)| watcher.wake());
     }
 
     fn connection(&self, accepted: Accepted) {

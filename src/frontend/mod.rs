@@ -9,12 +9,14 @@
 //! | `rpc/` | one file an rpc, on our own types |
 //! | `session` | one Subscribe stream |
 //! | `publishing` | one publish on its way through the shards; `series` those that keep their order |
+//! | `confirms` | what a stream of publishes is told |
 //! | `dead_letters` | publishes what subscriptions give up |
 //! | `hub` | what a frontend keeps: sessions, answers waited for |
 //! | `convert/` | between contract and model; `event` the hot half of it, encoded by hand |
 //! | `failure`, `status` | why a call fails; what that is on the wire |
 
 mod call;
+mod confirms;
 mod connection;
 pub mod convert;
 mod counters;
@@ -31,6 +33,7 @@ mod series;
 pub mod service;
 mod session;
 mod status;
+mod waker;
 
 pub use call::Services;
 pub use connection::{MakeServices, serve_with};

@@ -137,11 +137,33 @@ pub struct Io {
 /// What a connection has read, in all and in this turn of its task.
 ///
 /// The cap of a turn is its fairness to other connections; and HTTP/2 counts small frames that were
-/// read and not yet consumed against a budget, so what was read must be consumed in between.
+/// read and not yet consumed against a budget, so what was read must be consumed in between. A call
+/// that cannot keep up holds the reading.
 #[derive(Debug, Default)]
 pub struct Turn {
     total: Cell<u64>,
     now: Cell<usize>,
+    /// Calls that hold the reading.
+    holds: Cell<usize>,
+    /// Something may be there that was not read for the sake of a hold.
+    is_owed: Cell<bool>,
+}
+
+/// As long as it lives nothing more is read from the connection. Only for what waits for the broker itself: the
+/// client cannot be heard meanwhile.
+pub struct Hold(Rc<Turn>);
+
+impl Hold {
+    pub fn new(turn: &Rc<Turn>) -> Self {
+        turn.holds.set(turn.holds.get() + 1);
+        Hold(turn.clone())
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.holds.set(self.0.holds.get() - 1);
+    }
 }
 
 impl Turn {
@@ -152,6 +174,11 @@ impl Turn {
 
     pub fn total(&self) -> u64 {
         self.total.get()
+    }
+
+    /// Whether what a hold kept from being read may be read now: told once.
+    pub fn resumes(&self) -> bool {
+        self.holds.get() == 0 && self.is_owed.take()
     }
 }
 
@@ -187,6 +214,10 @@ impl hyper::rt::Read for Io {
         cx: &mut Context<'_>,
         mut buf: hyper::rt::ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.turn.holds.get() > 0 {
+            self.turn.is_owed.set(true);
+            return Poll::Pending;
+        }
         let left = limits::READ_TURN_BYTES.saturating_sub(self.turn.now.get());
         if left == 0 {
             self.take_a_rest(cx);

@@ -2,10 +2,11 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use super::hub::Frontend;
 use super::publishing::{Publishing, Waiter};
+use super::waker::WakerSlot;
 use super::{Failure, FrontendCounter};
 use crate::model::Message;
 
@@ -17,6 +18,7 @@ use crate::model::Message;
 #[derive(Default)]
 pub struct Series {
     state: RefCell<State>,
+    waiter: WakerSlot,
 }
 
 #[derive(Default)]
@@ -27,7 +29,6 @@ struct State {
     first: u64,
     /// The index of the publish that is under way in two passes.
     two_pass: Option<u64>,
-    waiter: Option<Waker>,
 }
 
 /// How many subscriptions took a message, or why none did.
@@ -70,9 +71,8 @@ impl Series {
             debug_assert!(slot.is_none(), "a message is settled once");
             *slot = Some(outcome);
         }
-        if let Some(waiter) = &state.waiter {
-            waiter.wake_by_ref();
-        }
+        drop(state);
+        self.waiter.wake();
     }
 
     /// The outcome of the next message in order, with its index, if it is settled.
@@ -91,10 +91,7 @@ impl Series {
 
     /// Wakes this task from now on when a message is settled.
     pub fn remember(&self, cx: &Context<'_>) {
-        let mut state = self.state.borrow_mut();
-        if state.waiter.as_ref().is_none_or(|old| !old.will_wake(cx.waker())) {
-            state.waiter = Some(cx.waker().clone());
-        }
+        self.waiter.remember(cx);
     }
 
     /// Until the next message may start.

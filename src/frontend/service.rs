@@ -6,12 +6,14 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, Stream, StreamExt};
 use send_wrapper::SendWrapper;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::convert::SettleRequest;
 use super::hub::Frontend;
+use super::net::Turn;
 use super::request::Spawn;
 use super::{Failure, FrontendCounter, WireEvent, convert, rpc};
 use crate::limits;
@@ -35,17 +37,28 @@ pub struct BrokerService(SendWrapper<Rc<Inner>>);
 struct Inner {
     frontend: Rc<Frontend>,
     spawn: Spawn,
+    turn: Rc<Turn>,
     subscriptions: Rc<Cell<usize>>,
 }
 
 impl BrokerService {
-    pub fn new(frontend: Rc<Frontend>, spawn: Spawn) -> Self {
+    pub fn new(frontend: Rc<Frontend>, spawn: Spawn, turn: Rc<Turn>) -> Self {
         let subscriptions = Rc::default();
-        BrokerService(SendWrapper::new(Rc::new(Inner { frontend, spawn, subscriptions })))
+        BrokerService(SendWrapper::new(Rc::new(Inner { frontend, spawn, turn, subscriptions })))
     }
 
     fn frontend(&self) -> SendWrapper<Rc<Frontend>> {
         SendWrapper::new(self.0.frontend.clone())
+    }
+
+    /// Runs the driver of a stream beside its response side.
+    fn run(&self, driver: LocalBoxFuture<'static, ()>) {
+        let counters = self.0.frontend.counters.clone();
+        (self.0.spawn)(Box::pin(async move {
+            if AssertUnwindSafe(driver).catch_unwind().await.is_err() {
+                counters.count(FrontendCounter::Panics);
+            }
+        }));
     }
 
     async fn settle(&self, (id, target, action): SettleRequest) -> Result<u32, Status> {
@@ -141,7 +154,9 @@ impl generated::broker_server::Broker for BrokerService {
         let frontend = self.0.frontend.clone();
         let reader = frontend.clone();
         let requests = request.into_inner().map(move |request| Ok(message(&reader, request?)));
-        let confirms = rpc::publish_stream::publish_stream(frontend, requests)?;
+        let (confirms, driver) =
+            rpc::publish_stream::publish_stream(&frontend, self.0.turn.clone(), requests)?;
+        self.run(driver);
         let confirms = confirms.map(|confirm| Ok(convert::confirm(confirm?)));
         Ok(Response::new(Box::pin(SendWrapper::new(confirms))))
     }
@@ -155,12 +170,7 @@ impl generated::broker_server::Broker for BrokerService {
         let bounds = inner.frontend.bounds.clone();
         let commands = request.into_inner().map(move |command| convert::command(command?, &bounds));
         let (events, driver) = rpc::subscribe::subscribe(&inner.frontend, commands, seat)?;
-        let counters = inner.frontend.counters.clone();
-        (inner.spawn)(Box::pin(async move {
-            if AssertUnwindSafe(driver).catch_unwind().await.is_err() {
-                counters.count(FrontendCounter::Panics);
-            }
-        }));
+        self.run(driver);
         Ok(Response::new(Box::pin(SendWrapper::new(events.map(|event| event.map_err(Status::from))))))
     }
 }

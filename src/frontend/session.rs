@@ -4,10 +4,11 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use futures_util::Stream;
 
+use super::waker::WakerSlot;
 use super::{Failure, FrontendCounter, FrontendCounters, WireEvent, event};
 use crate::core::Input;
 use crate::limits;
@@ -29,8 +30,8 @@ pub struct Session {
     has_ended: Cell<bool>,
     /// The response side is gone.
     gone: Cell<bool>,
-    reader: RefCell<Option<Waker>>,
-    driver: RefCell<Option<Waker>>,
+    reader: WakerSlot,
+    driver: WakerSlot,
     /// Taken by the connection and not yet told to the shard.
     taken_messages: Cell<u32>,
     taken_bytes: Cell<u64>,
@@ -46,8 +47,8 @@ impl Session {
             ended: RefCell::default(),
             has_ended: Cell::new(false),
             gone: Cell::new(false),
-            reader: RefCell::default(),
-            driver: RefCell::default(),
+            reader: WakerSlot::default(),
+            driver: WakerSlot::default(),
             taken_messages: Cell::new(0),
             taken_bytes: Cell::new(0),
         })
@@ -72,7 +73,7 @@ impl Session {
             _ => events.push_back(event),
         }
         drop(events);
-        wake(&self.reader);
+        self.reader.wake();
     }
 
     /// The shard has ended the membership already.
@@ -86,7 +87,7 @@ impl Session {
         if !self.has_ended.replace(true) {
             *self.ended.borrow_mut() = Some(failure);
         }
-        wake(&self.reader);
+        self.reader.wake();
     }
 
     /// Events that the connection has not taken yet.
@@ -105,7 +106,7 @@ impl Session {
             if self.gone.get() {
                 return Poll::Ready(());
             }
-            remember(&self.driver, cx);
+            self.driver.remember(cx);
             Poll::Pending
         })
         .await;
@@ -137,7 +138,7 @@ impl Session {
             }
             return Poll::Ready(failure.map(Err));
         }
-        remember(&self.reader, cx);
+        self.reader.remember(cx);
         Poll::Pending
     }
 
@@ -184,19 +185,6 @@ impl Session {
     }
 }
 
-fn wake(waker: &RefCell<Option<Waker>>) {
-    if let Some(waker) = waker.borrow().as_ref() {
-        waker.wake_by_ref();
-    }
-}
-
-fn remember(slot: &RefCell<Option<Waker>>, cx: &Context<'_>) {
-    let mut slot = slot.borrow_mut();
-    if slot.as_ref().is_none_or(|old| !old.will_wake(cx.waker())) {
-        *slot = Some(cx.waker().clone());
-    }
-}
-
 /// The response side of a Subscribe stream. Dropping it is leaving.
 pub struct Events {
     session: Rc<Session>,
@@ -221,15 +209,16 @@ impl Stream for Events {
 impl Drop for Events {
     fn drop(&mut self) {
         self.session.gone.set(true);
-        wake(&self.session.driver);
+        self.session.driver.wake();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::Role;
+    use crate::core::{Delivery, Role};
     use crate::frontend::convert;
+    use crate::model::Message;
 
     #[test]
     fn who_does_not_read_holds_one_role() {
@@ -241,5 +230,40 @@ mod tests {
         session.push(convert::lagged(1));
         session.push(convert::role(Role::Active { epoch: 2 }));
         assert_eq!(session.unread(), 3, "nothing else is outdated");
+    }
+    fn delivery(bytes: usize) -> WireEvent {
+        let topic = crate::model::Topic::parse("a").expect("a topic");
+        let number = crate::model::MessageNumber::from_u64(1);
+        let message = Message { number, topic, message_id: None, body: vec![0; bytes].into() };
+        WireEvent::Message(Delivery { message: Arc::new(message), delivery: 1, attempt: 1, epoch: 1 << 60 })
+    }
+
+    #[test]
+    fn a_batch_stays_within_an_event() {
+        let mib = 1024 * 1024;
+        for (bytes, first) in [(mib, 3), (mib - 64, 4), (100, 50), (4 * mib - 512, 1)] {
+            let session = Session::new(MemberId { frontend: 0, number: 1 });
+            session.opening(0, 50);
+            (0..60).for_each(|_| session.push(delivery(bytes)));
+            let mut taken = Vec::new();
+            while let Some(event) = session.next_event() {
+                taken.push(event.deliveries().len());
+                let mut out = Vec::new();
+                event.encode(&mut out).expect("there is room");
+                assert!(out.len() <= limits::EVENT_BYTES);
+            }
+            assert_eq!((taken[0], taken.iter().sum::<usize>()), (first, 60), "{bytes} bytes each");
+        }
+    }
+
+    #[test]
+    fn only_messages_that_follow_each_other_make_a_batch() {
+        let session = Session::new(MemberId { frontend: 0, number: 1 });
+        session.opening(0, 10);
+        for event in [delivery(1), delivery(1), convert::lagged(3), delivery(1)] {
+            session.push(event);
+        }
+        let sizes = std::iter::from_fn(|| session.next_event()).map(|event| event.deliveries().len());
+        assert_eq!(sizes.collect::<Vec<_>>(), [2, 0, 1]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command, CommandFactory, Parser};
 
 use crate::lines::run;
 
@@ -58,6 +58,13 @@ fn the_reference_has_every_option_with_its_environment_and_default() {
             }
         }
     }
+}
+
+#[test]
+fn by_default_the_broker_listens_on_loopback_alone_on_its_port() {
+    let options = tinybroker::config::Options::parse_from(["tinybroker", "serve"]);
+    let tinybroker::config::Command::Serve(serve) = options.command else { panic!("{options:?}") };
+    assert_eq!(serve.listen, ["localhost:50051"]);
 }
 
 #[test]

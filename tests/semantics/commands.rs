@@ -2,7 +2,7 @@
 
 use prost_types::Duration;
 use tinybroker::proto::subscribe_command::Command;
-use tinybroker::proto::{Ack, OpenSubscription, Resign, SubscribeCommand};
+use tinybroker::proto::{Ack, NackRequest, OpenSubscription, Resign, SubscribeCommand};
 use tonic::Code;
 
 use crate::support::*;
@@ -84,11 +84,15 @@ async fn open_names_each_bad_field() {
     let client = broker.client().await;
     let group = || balanced("g", &["a"]);
     let negative = Some(Duration { seconds: -1, nanos: 0 });
+    let no_duration = Some(Duration { seconds: 0, nanos: 1_000_000_000 });
     for (open, field, word) in [
         (OpenSubscription { mode: 9, ..group() }, "mode", "9"),
         (OpenSubscription { overflow: 77, ..group() }, "overflow", "77"),
         (OpenSubscription { linger: negative, ..group() }, "linger", "negative"),
         (OpenSubscription { ack_timeout: negative, ..group() }, "ack_timeout", "negative"),
+        (OpenSubscription { linger: NEGATIVE, ..group() }, "linger", "negative"),
+        (OpenSubscription { linger: no_duration, ..group() }, "linger", "999,999,999"),
+        (OpenSubscription { ack_timeout: NEGATIVE, ..group() }, "ack_timeout", "negative"),
         (OpenSubscription { max_pending: 11, ..group() }, "max_pending", "10"),
         (OpenSubscription { subscription_id: "x".repeat(257), ..group() }, "subscription_id", "257"),
         (OpenSubscription { subscription_id: "a\nb".into(), ..group() }, "subscription_id", "U+000A"),
@@ -107,6 +111,28 @@ async fn a_zero_duration_is_the_same_as_none() {
     let broker = Broker::start();
     let client = broker.client().await;
     let zero = Some(Duration::default());
-    let (_one, _) = client.subscribe(OpenSubscription { linger: zero, ..balanced("g", &["a"]) }).await;
+    let open = OpenSubscription { linger: zero, ack_timeout: zero, ..balanced("g", &["a"]) };
+    let (_one, _) = client.subscribe(open).await;
     let (_two, _) = client.subscribe(balanced("g", &["a"])).await;
+}
+
+#[tokio::test]
+async fn a_duration_longer_than_any_clock_is_taken() {
+    let broker = Broker::start();
+    let client = broker.client().await;
+    let longest = Some(Duration { seconds: i64::MAX, nanos: 999_999_999 });
+    let open = OpenSubscription { linger: longest, ack_timeout: longest, ..balanced("g", &["a"]) };
+    let (mut stream, id) = client.subscribe(open.clone()).await;
+    client.publish_numbers("a", 1, 2).await;
+    let first = stream.message().await;
+    let nack =
+        NackRequest { subscription_id: id, system_id: first.system_id, delay: longest, ..Default::default() };
+    client.nack(nack).await.expect("it is in flight");
+    assert_eq!(stream.take().await, "2");
+    broker.stats_when("the ack", |stats| stats.in_flight == 0).await;
+    drop(stream);
+    broker.stats_when("its leaving", |stats| stats.members == 0).await;
+    let (mut again, _) = client.subscribe(open).await;
+    client.publish("a", "3").await;
+    assert_eq!(again.take().await, "3");
 }

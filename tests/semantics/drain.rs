@@ -1,7 +1,7 @@
 //! SPEC §5: SIGTERM and SIGINT.
 
 use tinybroker::proto::subscribe_event::Event;
-use tinybroker::proto::{Message, OpenSubscription};
+use tinybroker::proto::{ExtendRequest, Message, NackRequest, OpenSubscription};
 use tonic::Code;
 use tonic_health::pb::health_check_response::ServingStatus;
 
@@ -32,7 +32,7 @@ async fn draining(signal: i32) -> Draining {
 }
 
 /// Until every frontend knows of the drain.
-async fn broker_drains(broker: &Broker) {
+pub async fn broker_drains(broker: &Broker) {
     // Connections are dealt out to the frontends in turn, as long as they stay.
     let mut clients = Vec::new();
     for _ in 0..4 {
@@ -98,6 +98,23 @@ async fn an_ack_in_the_stream_is_served_too() {
     let mut draining = draining(libc::SIGINT).await;
     draining.holder.ack(&draining.held);
     assert_status(&draining.holder.end().await, Code::Unavailable, &["shutting down"]);
+    assert_eq!(draining.broker.wait().code(), Some(0));
+}
+
+#[tokio::test]
+async fn nack_and_extend_are_served_too() {
+    let mut draining = draining(libc::SIGTERM).await;
+    let (subscription_id, system_id) = (draining.id.clone(), draining.held.system_id.clone());
+    for client in [draining.client.clone(), draining.broker.client().await] {
+        let (subscription_id, system_id) = (subscription_id.clone(), system_id.clone());
+        let extend = ExtendRequest { subscription_id, system_id, ..Default::default() };
+        assert_eq!(client.extend(extend).await.expect("extends are served"), 1);
+    }
+    // What is given back is not delivered any more: nothing is in flight then.
+    let nack = NackRequest { subscription_id, system_id, ..Default::default() };
+    assert_eq!(draining.broker.client().await.nack(nack).await.expect("nacks are served"), 1);
+    let end = draining.holder.next().await.expect_err("the stream ends");
+    assert_status(&end, Code::Unavailable, &["shutting down"]);
     assert_eq!(draining.broker.wait().code(), Some(0));
 }
 

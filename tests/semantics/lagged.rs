@@ -1,6 +1,6 @@
 //! SPEC §3.11: DROP_OLDEST and DROP_NEWEST, and how a subscription hears of it.
 
-use tinybroker::proto::{OpenSubscription, OverflowPolicy};
+use tinybroker::proto::{NackRequest, OpenSubscription, OverflowPolicy};
 
 use crate::support::*;
 
@@ -94,4 +94,23 @@ async fn a_full_one_refuses_no_publish_of_others() {
         client.publish("a", &number.to_string()).await;
         assert_eq!(group.take().await, number.to_string());
     }
+}
+
+#[tokio::test]
+async fn what_is_parked_is_dropped_in_its_turn() {
+    let broker = Broker::start();
+    let client = broker.client().await;
+    let open = dropping(OverflowPolicy::DropOldest, balanced("g", &["a"]));
+    let (mut stream, id) = client.subscribe(open).await;
+    client.publish("a", "1").await;
+    let system_id = stream.message().await.system_id;
+    let nack = NackRequest { subscription_id: id, system_id, delay: ENDLESS, ..Default::default() };
+    client.nack(nack).await.expect("it is in flight");
+    // 2 is in flight; 1 is the oldest of those that wait.
+    client.publish_numbers("a", 2, 4).await;
+    let stats = broker.stats().await;
+    assert_eq!((stats.parked, stats.waiting, stats.counters["dropped_oldest"]), (0, 2, 1));
+    assert_eq!(stream.take().await, "2");
+    assert_eq!(stream.lagged().await, 1);
+    assert_eq!([stream.take().await, stream.take().await], ["3", "4"]);
 }

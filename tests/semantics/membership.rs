@@ -7,6 +7,7 @@ use tonic::Code;
 use crate::support::*;
 
 const SECOND: Option<Duration> = Some(Duration { seconds: 1, nanos: 0 });
+const ZERO: Option<Duration> = Some(Duration { seconds: 0, nanos: 0 });
 
 /// The open is refused with this code, and the connection lives on.
 async fn assert_refused(client: &Client, open: OpenSubscription, code: Code, words: &[&str]) {
@@ -29,12 +30,37 @@ async fn a_later_member_must_agree_or_is_told_what_differs() {
             (OpenSubscription { max_pending: 5, ..open() }, "max_pending"),
             (OpenSubscription { overflow: OverflowPolicy::DropOldest.into(), ..open() }, "overflow"),
             (OpenSubscription { linger: SECOND, ..open() }, "linger"),
+            (OpenSubscription { ack_timeout: SECOND, ..open() }, "ack_timeout"),
+            (OpenSubscription { max_deliveries: 3, ..open() }, "max_deliveries"),
+            (OpenSubscription { dead_letter_topic: "dead".into(), ..open() }, "dead_letter_topic"),
         ] {
             assert_refused(&client, open, Code::FailedPrecondition, &[differs]).await;
         }
         assert_eq!(broker.stats().await.members, 1);
         drop(first);
         broker.stats_when("its leaving", |stats| stats.members == 0).await;
+    }
+}
+
+#[tokio::test]
+async fn a_later_member_agrees_with_what_the_first_one_set() {
+    let broker = Broker::start();
+    let client = broker.client().await;
+    let open = || OpenSubscription {
+        ack_timeout: SECOND,
+        max_deliveries: 3,
+        dead_letter_topic: "dead".into(),
+        ..balanced("g", &["a"])
+    };
+    let (_first, id) = client.subscribe(open()).await;
+    assert_eq!(client.subscribe(open()).await.1, id);
+    for (open, differs) in [
+        (OpenSubscription { ack_timeout: None, ..open() }, "ack_timeout"),
+        (OpenSubscription { max_deliveries: 0, ..open() }, "max_deliveries"),
+        (OpenSubscription { dead_letter_topic: String::new(), ..open() }, "dead_letter_topic"),
+        (OpenSubscription { dead_letter_topic: "other".into(), ..open() }, "dead_letter_topic"),
+    ] {
+        assert_refused(&client, open, Code::FailedPrecondition, &[differs]).await;
     }
 }
 
@@ -48,6 +74,7 @@ async fn effective_values_are_compared() {
         balanced("g", &["b", "a", "b"]),
         OpenSubscription { max_pending: 1000, ..balanced("g", &["a", "b"]) },
         OpenSubscription { overflow: OverflowPolicy::Reject.into(), ..balanced("g", &["a", "b"]) },
+        OpenSubscription { ack_timeout: ZERO, linger: ZERO, ..balanced("g", &["a", "b"]) },
         OpenSubscription { subscription_id: id.clone(), ..balanced("g", &["a", "b"]) },
         // Each member's own.
         OpenSubscription { max_in_flight: 7, max_batch: 3, ..balanced("g", &["a", "b"]) },

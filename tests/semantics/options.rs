@@ -53,6 +53,7 @@ fn a_bad_option_is_one_line_that_names_it() {
         (["--max-message-bytes", "big"], ["--max-message-bytes", "big"]),
         (["--max-pending", "0"], ["--max-pending", "0"]),
         (["--max-pending-bytes", "0"], ["--max-pending-bytes", "0"]),
+        (["--memory-limit", "1000"], ["--memory-limit", "4193972"]),
         (["--drain-timeout", "soon"], ["--drain-timeout", "soon"]),
         (["--nonsense", "1"], ["--nonsense", ""]),
     ] {

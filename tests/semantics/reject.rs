@@ -1,6 +1,6 @@
 //! SPEC §3.11: REJECT, and what a publish that was refused or confirmed has done.
 
-use tinybroker::proto::{OpenSubscription, OverflowPolicy};
+use tinybroker::proto::{NackRequest, OpenSubscription, OverflowPolicy};
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
@@ -148,6 +148,26 @@ async fn what_returns_to_a_full_queue_is_kept_and_counts() {
     broker.stats_when("room", |stats| stats.waiting == 0).await;
     client.publish("a", "6").await;
     assert_eq!(late.take().await, "6");
+}
+
+#[tokio::test]
+async fn what_is_parked_counts_and_what_is_in_flight_does_not() {
+    let broker = Broker::start();
+    let client = broker.client().await;
+    let open = OpenSubscription { max_in_flight: 2, ..bounded(2, balanced("g", &["a"])) };
+    let (mut member, id) = client.subscribe(open).await;
+    client.publish_numbers("a", 1, 2).await;
+    for _ in 0..2 {
+        let system_id = member.message().await.system_id;
+        let nack =
+            NackRequest { subscription_id: id.clone(), system_id, delay: ENDLESS, ..Default::default() };
+        client.nack(nack).await.expect("it is in flight");
+    }
+    // Both members' places are free, and both places of the queue are taken.
+    let stats = broker.stats().await;
+    assert_eq!((stats.parked, stats.waiting, stats.in_flight), (2, 2, 0));
+    assert_full(&refused(&client, "a").await, &id, 2);
+    member.quiet().await;
 }
 
 #[tokio::test]

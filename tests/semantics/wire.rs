@@ -17,6 +17,7 @@ use tonic::Status;
 use crate::support::*;
 
 pub const PUBLISH: &str = "/tinybroker.v1.Broker/Publish";
+pub const PUBLISH_STREAM: &str = "/tinybroker.v1.Broker/PublishStream";
 pub const SUBSCRIBE: &str = "/tinybroker.v1.Broker/Subscribe";
 
 /// How long a call may take: longer than a stream may go without `open`.

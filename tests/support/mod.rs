@@ -4,6 +4,8 @@
 //! tests assert what happens, never how fast.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+mod publishing;
+
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -167,6 +169,14 @@ impl Client {
         in_time(self.0.clone().ack(request)).await.map(|response| response.into_inner().settled)
     }
 
+    pub async fn nack(&self, request: NackRequest) -> Result<u32, Status> {
+        in_time(self.0.clone().nack(request)).await.map(|response| response.into_inner().settled)
+    }
+
+    pub async fn extend(&self, request: ExtendRequest) -> Result<u32, Status> {
+        in_time(self.0.clone().extend(request)).await.map(|response| response.into_inner().settled)
+    }
+
     /// Opens a stream and says nothing on it yet.
     pub async fn stream(&self) -> Result<Stream, Status> {
         let (commands, receiver) = mpsc::unbounded_channel();
@@ -211,6 +221,11 @@ impl Stream {
     /// Acks in the stream.
     pub fn ack(&self, message: &Message) {
         self.send(Kind::Ack(Ack { system_id: message.system_id.clone(), ..Default::default() }));
+    }
+
+    /// Gives back in the stream, at once.
+    pub fn nack(&self, message: &Message) {
+        self.send(Kind::Nack(Nack { system_id: message.system_id.clone(), ..Default::default() }));
     }
 
     /// Ends the command side alone.
@@ -266,6 +281,15 @@ impl Stream {
         }
     }
 
+    /// The messages of the next event, which carries some: one, or a batch.
+    pub async fn messages(&mut self) -> Vec<Message> {
+        match self.event().await {
+            Event::Message(message) => vec![message],
+            Event::Batch(batch) => batch.messages,
+            other => panic!("messages were due, {other:?} came"),
+        }
+    }
+
     /// The payload of the next message.
     pub async fn payload(&mut self) -> String {
         payload(&self.message().await)
@@ -276,6 +300,19 @@ impl Stream {
         let message = self.message().await;
         self.ack(&message);
         payload(&message)
+    }
+
+    /// Receives a message that has this payload and is this attempt.
+    pub async fn due(&mut self, text: &str, attempt: u32) -> Message {
+        let message = self.message().await;
+        assert_eq!((payload(&message).as_str(), message.delivery_attempt), (text, attempt));
+        message
+    }
+
+    /// The same, and acks it in the stream.
+    pub async fn take_due(&mut self, text: &str, attempt: u32) {
+        let message = self.due(text, attempt).await;
+        self.ack(&message);
     }
 
     /// The status that the stream ends with; events before it are passed over.
@@ -314,6 +351,11 @@ pub fn message(topic: &str, payload: &str) -> PublishRequest {
     }
 }
 
+/// Payloads `first..=last` to one topic.
+pub fn numbers(topic: &str, first: u32, last: u32) -> Vec<PublishRequest> {
+    (first..=last).map(|number| message(topic, &number.to_string())).collect()
+}
+
 pub fn multi(patterns: &[&str]) -> OpenSubscription {
     open(DeliveryMode::Multi, "", patterns)
 }
@@ -346,6 +388,17 @@ pub fn ack_by_message_id(subscription_id: &str, message_id: &str) -> AckRequest 
         ..Default::default()
     }
 }
+
+pub fn millis(millis: i32) -> Option<prost_types::Duration> {
+    Some(prost_types::Duration { seconds: i64::from(millis / 1000), nanos: millis % 1000 * 1_000_000 })
+}
+
+/// So long that no test sees its end.
+pub const ENDLESS: Option<prost_types::Duration> = Some(prost_types::Duration { seconds: 3600, nanos: 0 });
+/// So short that every test sees its end.
+pub const BRIEF: Option<prost_types::Duration> =
+    Some(prost_types::Duration { seconds: 0, nanos: 100_000_000 });
+pub const NEGATIVE: Option<prost_types::Duration> = Some(prost_types::Duration { seconds: 0, nanos: -1 });
 
 /// A status has this code, and words that name what they must.
 #[track_caller]

@@ -16,6 +16,7 @@ use crate::raw;
 use crate::support::{Broker, LIMIT};
 
 pub const PUBLISH: &str = "/tinybroker.v1.Broker/Publish";
+pub const PUBLISH_STREAM: &str = "/tinybroker.v1.Broker/PublishStream";
 pub const SUBSCRIBE: &str = "/tinybroker.v1.Broker/Subscribe";
 pub const ACK: &str = "/tinybroker.v1.Broker/Ack";
 

@@ -19,6 +19,7 @@ mod headers;
 mod last_words;
 mod leaving;
 mod malformed;
+mod publishing;
 mod stalled;
 mod strangers;
 mod streams;

@@ -236,16 +236,31 @@ impl Peer {
         }
     }
 
-    /// The next event of a Subscribe stream.
-    pub async fn event(&mut self, stream: u32) -> Event {
+    /// The next message of a response.
+    pub async fn response(&mut self, stream: u32) -> Bytes {
         loop {
             let body = self.bodies.entry(stream).or_default();
             if let Some(message) = grpc_message(body) {
-                return SubscribeEvent::decode(message).expect("an event").event.expect("a known event");
+                return message;
             }
             let is_data = |frame: &Frame| frame.kind == DATA && frame.stream == stream;
-            let frame = self.until("an event", is_data).await;
+            let frame = self.until("a message", is_data).await;
             self.bodies.entry(stream).or_default().extend_from_slice(&frame.payload);
+        }
+    }
+
+    /// The next event of a Subscribe stream.
+    pub async fn event(&mut self, stream: u32) -> Event {
+        let message = self.response(stream).await;
+        SubscribeEvent::decode(message).expect("an event").event.expect("a known event")
+    }
+
+    /// What the next WINDOW_UPDATE of a stream grants; 0 where none comes for so long.
+    pub async fn granted(&mut self, stream: u32, patience: Duration) -> usize {
+        let is_grant = |frame: &Frame| frame.kind == WINDOW_UPDATE && frame.stream == stream;
+        match timeout(patience, self.until("a window", is_grant)).await {
+            Ok(frame) => (&frame.payload[..]).get_u32() as usize,
+            Err(_) => 0,
         }
     }
 

@@ -8,20 +8,38 @@ use crate::grpc::{ACK, Call, Connection};
 use crate::raw::{self, Peer};
 use crate::support::*;
 
-#[tokio::test]
-async fn ten_thousand_concurrent_streams_are_advertised() {
-    let broker = Broker::start();
-    let mut peer = Peer::silent(&broker).await;
+/// What the broker says of itself before it hears anything: a setting, if it is among them.
+async fn advertised(peer: &mut Peer, wanted: u16) -> Option<u32> {
     peer.write(&[raw::PREFACE, &raw::settings(&[])].concat()).await;
     let mut settings = peer.until("settings", |frame| frame.kind == raw::SETTINGS && frame.flags == 0).await;
     let mut advertised = None;
     while settings.payload.remaining() >= 6 {
         let (id, value) = (settings.payload.get_u16(), settings.payload.get_u32());
-        if id == raw::MAX_CONCURRENT_STREAMS {
+        if id == wanted {
             advertised = Some(value);
         }
     }
-    assert!(advertised.expect("the limit is said") >= 10_000);
+    advertised
+}
+
+#[tokio::test]
+async fn ten_thousand_concurrent_streams_are_advertised() {
+    let broker = Broker::start();
+    let mut peer = Peer::silent(&broker).await;
+    assert!(advertised(&mut peer, raw::MAX_CONCURRENT_STREAMS).await.expect("the limit is said") >= 10_000);
+}
+
+#[tokio::test]
+async fn windows_that_do_not_throttle_a_publisher_are_advertised() {
+    const MIB: u32 = 1024 * 1024;
+    let broker = Broker::start();
+    let mut peer = Peer::silent(&broker).await;
+    let of_stream = advertised(&mut peer, raw::INITIAL_WINDOW_SIZE).await.expect("the window is said");
+    assert_eq!(of_stream, 4 * MIB);
+    let is_grant = |frame: &raw::Frame| frame.kind == raw::WINDOW_UPDATE && frame.stream == 0;
+    let more = peer.until("the connection's window", is_grant).await.payload.get_u32();
+    // More than a stream's, and bounded.
+    assert!((4 * MIB..=64 * MIB).contains(&more), "{more} bytes");
 }
 
 #[tokio::test]

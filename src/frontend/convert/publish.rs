@@ -5,8 +5,8 @@ use prost::Message as _;
 
 use super::{Bounds, Failure, id_field, invalid_topic};
 use crate::core::DeadLetter;
+use crate::frontend::confirms::Confirm;
 use crate::frontend::rpc::publish_batch::Published;
-use crate::frontend::rpc::publish_stream::Confirm;
 use crate::model::{Message, MessageNumber, Topic, parse_message_id};
 use crate::proto;
 

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use crate::frontend::Failure;
 use crate::frontend::hub::Frontend;
-use crate::frontend::series::Series;
+use crate::frontend::series::{Outcome, Series};
 use crate::model::Message;
 
 /// A message that went through.
@@ -36,8 +36,8 @@ pub async fn publish_batch(
         started.push(Some(message));
     }
     series.settled().await;
-    let outcomes = std::iter::from_fn(|| series.take_settled());
-    let published = |(message, (_, outcome)): (Option<Arc<Message>>, (u64, Result<u32, Failure>))| {
+    let outcomes = std::iter::from_fn(|| series.take_settled()).map(|(_, outcome)| outcome);
+    let published = |(message, outcome): (Option<Arc<Message>>, Outcome)| {
         let subscriptions = outcome?;
         message.map(|message| Published { message, subscriptions }).ok_or(Failure::Internal)
     };

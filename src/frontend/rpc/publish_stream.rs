@@ -3,71 +3,75 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use futures_util::{Stream, StreamExt};
+use futures_util::future::LocalBoxFuture;
+use futures_util::{FutureExt, Stream, StreamExt};
 
+use crate::frontend::Failure;
+use crate::frontend::confirms::{ConfirmEvents, Confirms};
 use crate::frontend::credits::Take;
-use crate::frontend::hub::Frontend;
+use crate::frontend::hub::{Frontend, PhaseWatch};
+use crate::frontend::net::{Hold, Turn};
 use crate::frontend::series::Series;
-use crate::frontend::{Failure, FrontendCounter};
 use crate::limits;
 use crate::model::Message;
+use crate::shard::Phase;
 use crate::shard::runtime::{self, Sleep};
-
-/// What a stream of publishes is told.
-#[derive(Debug, Default)]
-pub struct Confirm {
-    /// Requests settled since the start of the stream.
-    pub confirmed: u64,
-    /// Those that failed since the last confirm, by their index in the stream.
-    pub failures: Vec<(u64, Failure)>,
-    /// How many of those settled since the last confirm reached no subscription.
-    pub unheard: u64,
-}
-
-/// A stream of publishes: reads as far as credits go, and confirms what is settled whenever nothing more can be read.
-///
-/// ```text
-///   reading ──message──▶ waiting for credit, and for a publish in two passes ──start──▶ reading
-///      └──end, or an error──▶ settling what was started ──▶ last confirm ──▶ over
-/// ```
-/// Who stops reading its confirms is not read from any more: the windows of HTTP/2 hold it back.
-pub struct PublishStream<R> {
-    frontend: Rc<Frontend>,
-    requests: R,
-    series: Rc<Series>,
-    /// The next message, and its place in the line for a credit.
-    next: Option<(Arc<Message>, Take)>,
-    /// How the stream ends, once it reads no more.
-    ending: Option<Result<(), Failure>>,
-    /// Requests settled, as far as a confirm has said so.
-    confirmed: u64,
-    /// A confirm was sent after the end of the requests.
-    is_told: bool,
-    /// Until others have had their turn.
-    rest: Option<Pin<Box<Sleep>>>,
-}
 
 /// A request as it was read: the outer error ends the stream, the inner one is that of the message alone.
 pub type Request = Result<Result<Message, Failure>, Failure>;
 
-pub fn publish_stream<R: Stream<Item = Request> + Unpin>(
-    frontend: Rc<Frontend>,
-    requests: R,
-) -> Result<PublishStream<R>, Failure> {
+/// Begins a stream of publishes: its confirms, and the driver that publishes, to be run to its end.
+pub fn publish_stream(
+    frontend: &Rc<Frontend>,
+    turn: Rc<Turn>,
+    requests: impl Stream<Item = Request> + Unpin + 'static,
+) -> Result<(ConfirmEvents, LocalBoxFuture<'static, ()>), Failure> {
     frontend.admit()?;
-    Ok(PublishStream {
-        frontend,
+    let confirms = Rc::<Confirms>::default();
+    let driver = Driver {
+        phase: PhaseWatch::new(frontend),
+        frontend: frontend.clone(),
         requests,
         series: Rc::default(),
+        confirms: confirms.clone(),
         next: None,
+        credit: None,
         ending: None,
-        confirmed: 0,
-        is_told: false,
         rest: None,
-    })
+        turn,
+        hold: None,
+    };
+    Ok((ConfirmEvents::new(confirms, frontend.counters.clone()), driver.boxed_local()))
 }
 
-impl<R: Stream<Item = Request> + Unpin> PublishStream<R> {
+/// Publishes as fast as credits allow, and has confirmed what is settled whenever nothing more can be read.
+///
+/// ```text
+///   reading ──message──▶ waiting for credit, and for a publish in two passes ──start──▶ reading
+///      └──end, an error, nobody there, or closing──▶ settling what was started ──▶ last confirm ──▶ over
+/// ```
+/// It is a task of its own, since the response side is not asked while the client does not read: what waits for a
+/// credit must go on, or all who come after it would wait too.
+struct Driver<R> {
+    frontend: Rc<Frontend>,
+    requests: R,
+    series: Rc<Series>,
+    confirms: Rc<Confirms>,
+    /// The next message.
+    next: Option<Arc<Message>>,
+    /// Its place in the line for credits.
+    credit: Option<Take>,
+    phase: PhaseWatch,
+    /// How the stream ends, once it reads no more.
+    ending: Option<Result<(), Failure>>,
+    /// Until others have had their turn.
+    rest: Option<Pin<Box<Sleep>>>,
+    turn: Rc<Turn>,
+    /// While it cannot keep up with what comes.
+    hold: Option<Hold>,
+}
+
+impl<R: Stream<Item = Request> + Unpin> Driver<R> {
     /// Starts what can be started now, a bounded number of messages.
     fn advance(&mut self, cx: &mut Context<'_>) {
         if let Some(rest) = &mut self.rest {
@@ -90,18 +94,24 @@ impl<R: Stream<Item = Request> + Unpin> PublishStream<R> {
 
     /// Starts the message that was read, if there is one; pending where it must wait.
     fn start_next(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some((message, mut credit)) = self.next.take() else { return Poll::Ready(()) };
-        if self.series.may_start() && Pin::new(&mut credit).poll(cx).is_ready() {
+        let Some(message) = self.next.take() else { return Poll::Ready(()) };
+        if self.series.may_start() && self.poll_credit(message.cost(), cx).is_ready() {
             self.series.start(&self.frontend, message);
             return Poll::Ready(());
         }
-        self.next = Some((message, credit));
+        self.next = Some(message);
         Poll::Pending
     }
 
-    /// Reads one request; pending where there is none now or will be none.
+    fn poll_credit(&mut self, cost: u64, cx: &mut Context<'_>) -> Poll<()> {
+        let credit = self.credit.get_or_insert_with(|| self.frontend.credits.take_some(cost));
+        credit.again(cost);
+        Pin::new(credit).poll(cx)
+    }
+
+    /// Reads one request; pending where there is none now, will be none, or its failure could not be told.
     fn read(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.ending.is_some() {
+        if self.ending.is_some() || self.confirms.is_full() {
             return Poll::Pending;
         }
         let request = match self.requests.poll_next_unpin(cx) {
@@ -112,64 +122,62 @@ impl<R: Stream<Item = Request> + Unpin> PublishStream<R> {
             }
             Poll::Ready(Some(request)) => request,
         };
-        match self.frontend.admit().and(request) {
+        match request {
             Err(failure) => self.ending = Some(Err(failure)),
             Ok(Err(failure)) => self.series.failed(&self.frontend, failure),
-            Ok(Ok(message)) => {
-                let credit = self.frontend.credits.take(message.cost());
-                self.next = Some((Arc::new(message), credit));
-            }
+            Ok(Ok(message)) => self.next = Some(Arc::new(message)),
         }
         Poll::Ready(())
     }
 
-    /// What has been settled since the last confirm.
-    fn settled(&mut self) -> Option<Confirm> {
-        let mut confirm = Confirm::default();
-        while confirm.failures.len() < limits::CONFIRM_FAILURES
+    /// Has confirmed what is settled.
+    fn confirm(&self) {
+        while !self.confirms.is_full()
             && let Some((index, outcome)) = self.series.take_settled()
         {
-            confirm.confirmed = index + 1;
-            match outcome {
-                Ok(subscriptions) => confirm.unheard += u64::from(subscriptions == 0),
-                Err(failure) => confirm.failures.push((index, failure)),
-            }
+            self.confirms.settled(index, outcome);
         }
-        // After the end of the requests comes one confirm at least, also where there is nothing new to say.
-        let is_last = self.is_settled() && matches!(self.ending, Some(Ok(()))) && !self.is_told;
-        if confirm.confirmed == 0 && !is_last {
-            return None;
-        }
-        self.is_told = is_last;
-        self.confirmed = self.confirmed.max(confirm.confirmed);
-        Some(Confirm { confirmed: self.confirmed, ..confirm })
-    }
-
-    fn is_settled(&self) -> bool {
-        self.series.is_empty() && self.next.is_none()
+        self.confirms.tell();
     }
 }
 
-impl<R: Stream<Item = Request> + Unpin> Stream for PublishStream<R> {
-    type Item = Result<Confirm, Failure>;
+impl<R: Stream<Item = Request> + Unpin> Future for Driver<R> {
+    type Output = ();
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
         this.series.remember(cx);
+        this.phase.remember(cx);
+        this.confirms.remember_driver(cx);
+        if this.confirms.is_gone() {
+            this.ending.get_or_insert(Ok(()));
+        } else if this.frontend.phase() == Phase::Closing {
+            this.ending.get_or_insert(Err(Failure::ShuttingDown));
+        }
         this.advance(cx);
-        if let Some(confirm) = this.settled() {
-            return Poll::Ready(Some(Ok(confirm)));
+        this.confirm();
+        if this.next.is_none() || !this.series.may_start() {
+            // Others need not wait behind one that does not wait for a credit.
+            this.credit = None;
         }
-        let is_settled = this.is_settled();
-        match &mut this.ending {
-            Some(ending) if is_settled => {
-                let failure = std::mem::replace(ending, Ok(())).err();
-                if failure.is_some() {
-                    this.frontend.counters.count(FrontendCounter::CallsFailed);
-                }
-                Poll::Ready(failure.map(Err))
+        if this.next.is_some() || this.rest.is_some() {
+            this.hold.get_or_insert_with(|| Hold::new(&this.turn));
+            return Poll::Pending;
+        }
+        this.hold = None;
+        match this.ending.take_if(|_| this.series.is_empty()) {
+            Some(ending) => {
+                this.confirms.end(ending);
+                Poll::Ready(())
             }
-            _ => Poll::Pending,
+            None => Poll::Pending,
         }
+    }
+}
+
+impl<R> Drop for Driver<R> {
+    /// However the driver ends, also by a panic, the stream does.
+    fn drop(&mut self) {
+        self.confirms.end(Err(Failure::Internal));
     }
 }
