@@ -1,12 +1,13 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
 use super::hub::Frontend;
-use super::publishing::{Publishing, Waiter};
+use super::series::Outcome;
 use super::waker::WakerSlot;
 use super::{FrontendCounter, convert};
 use crate::core::DeadLetter;
@@ -37,24 +38,33 @@ impl DeadLetters {
 }
 
 impl Frontend {
-    /// Publishes dead letters as they come, with credits like everybody's, as long as the process lives.
+    /// Publishes dead letters as they come, as long as the process lives: one after the other, so that their order is
+    /// kept and none is refused for the room that another has only reserved.
     pub async fn publish_dead_letters(self: Rc<Self>) {
         loop {
             let letter = self.dead_letters.next().await;
-            match convert::dead_letter(&letter, self.next_number(), &self.bounds) {
-                Ok(mut message) => {
-                    // No limit is asked: it takes the place of the message that was given up.
-                    self.node.shared.memory.hold(&mut message);
-                    let message = Arc::new(message);
-                    self.credits.take(message.cost()).await;
-                    self.start_publish(Publishing::new(&self.node.shared, message, Waiter::Nobody));
-                    self.node.flush();
-                }
+            match self.publish_dead_letter(&letter).await {
+                Ok(0) => self.counters.count(FrontendCounter::DeadLettersUnheard),
+                Ok(_) => {}
                 Err(failure) => {
-                    tracing::debug!(%failure, topic = %letter.topic, "a dead letter cannot be published");
+                    tracing::debug!(%failure, topic = %letter.topic, "a dead letter is dropped");
                     self.counters.count(FrontendCounter::DeadLettersRefused);
                 }
             }
         }
+    }
+
+    async fn publish_dead_letter(&self, letter: &DeadLetter) -> Outcome {
+        let mut message = convert::dead_letter(letter, self.next_number(), &self.bounds)?;
+        // No limit is asked: it takes the place of the message that was given up.
+        self.node.shared.memory.hold(&mut message);
+        let mut publish = pin!(self.publish(Arc::new(message)));
+        poll_fn(|cx| {
+            let published = publish.as_mut().poll(cx);
+            // This task has its turns beside those of connections: what it sends goes out with them.
+            self.node.flush();
+            published
+        })
+        .await
     }
 }

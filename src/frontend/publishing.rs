@@ -32,12 +32,7 @@ pub struct Publishing {
 /// Who is told how a publish went.
 pub enum Waiter {
     Call(oneshot::Sender<Outcome>),
-    Series {
-        series: Rc<Series>,
-        index: u64,
-    },
-    /// A dead letter: it is counted, and nobody waits.
-    Nobody,
+    Series { series: Rc<Series>, index: u64 },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,11 +133,6 @@ impl Publishing {
                 }
                 series.settle(index, outcome);
             }
-            Waiter::Nobody => match outcome {
-                Ok(0) => counters.count(FrontendCounter::DeadLettersUnheard),
-                Ok(_) => {}
-                Err(_) => counters.count(FrontendCounter::DeadLettersRefused),
-            },
         }
     }
 }
