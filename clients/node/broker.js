@@ -31,12 +31,15 @@ function connect(address) {
   return new Broker(address, grpc.credentials.createInsecure(), CHANNEL_OPTIONS);
 }
 
-// A unary call as a promise. A deadline on every call: without one a call may wait for ever.
-function call(client, method, request, seconds = 10) {
+// A deadline on every call: without one a call may wait for ever.
+const deadline = () => Date.now() + 10_000;
+
+// A unary call as a promise.
+function call(client, method, request) {
   return new Promise((resolve, reject) => {
-    const deadline = Date.now() + seconds * 1000;
-    client[method](request, { deadline }, (error, answer) => (error ? reject(error) : resolve(answer)));
+    const answered = (error, answer) => (error ? reject(error) : resolve(answer));
+    client[method](request, { deadline: deadline() }, answered);
   });
 }
 
-module.exports = { connect, call };
+module.exports = { connect, call, deadline };

@@ -1,4 +1,4 @@
-// A worker that stays subscribed: handles, acks, and comes back when the broker was away.
+// A worker that stays subscribed: handles, acks or nacks, and comes back when the broker was away.
 //
 //     node worker.js --mode balanced --group resizers 'jobs.thumb.*'
 //
@@ -22,8 +22,14 @@ const FATAL = new Set([
 
 const report = (event, details) => console.log(JSON.stringify({ event, ...details }));
 
-// Your work goes here; this only takes its time.
-async function handle(message, seconds) {
+// Zero is the same as unset.
+const duration = (seconds) => ({
+  seconds: Math.floor(seconds),
+  nanos: Math.round((seconds % 1) * 1e9),
+});
+
+// Your work goes here; this only takes its time, and tells whether it was done.
+async function handle(message, { work, fails }) {
   const { topic, system_id, message_id, delivery_attempt, epoch, headers, payload } = message;
   report('message', {
     topic,
@@ -34,7 +40,8 @@ async function handle(message, seconds) {
     headers,
     payload: payload.toString(),
   });
-  await sleep(seconds * 1000);
+  await sleep(work * 1000);
+  return payload.toString() !== fails;
 }
 
 class Worker {
@@ -84,12 +91,17 @@ class Worker {
   }
 
   opening() {
-    const { mode, group, patterns, maxInFlight } = this.options;
+    const { mode, group, patterns } = this.options;
     return {
       topic_patterns: patterns,
       mode: `DELIVERY_MODE_${mode.toUpperCase()}`,
       consumer_group: group,
-      max_in_flight: maxInFlight,
+      max_in_flight: Number(this.options['max-in-flight']),
+      max_batch: Number(this.options['max-batch']),
+      ack_timeout: duration(this.options['ack-timeout']),
+      max_deliveries: Number(this.options['max-deliveries']),
+      dead_letter_topic: this.options['dead-letter-topic'],
+      max_pending: Number(this.options['max-pending']),
     };
   }
 
@@ -101,19 +113,43 @@ class Worker {
         report('started', { subscription_id: event.subscription_id });
         break;
       case 'message':
-        await handle(event.message, this.options.work);
-        await this.ack(event.message, stream);
+        await this.workOff([event.message], stream);
+        break;
+      case 'batch':
+        report('batch', { size: event.batch.messages.length });
+        await this.workOff(event.batch.messages, stream);
         break;
       default: // Other events may come, and new kinds later: let them pass.
     }
   }
 
-  async ack({ system_id }, stream) {
+  // Each message is a delivery of its own, but one ack may settle them all.
+  async workOff(messages, stream) {
+    const done = [];
+    const failed = [];
+    for (const message of messages) {
+      const outcome = (await handle(message, this.options)) ? done : failed;
+      outcome.push(message.system_id);
+    }
+    if (done.length > 0) await this.settle('ack', { system_ids: done }, stream);
+    if (failed.length > 0) {
+      const nack = {
+        system_ids: failed,
+        delay: duration(this.options['nack-delay']),
+        discard: this.options.discard,
+        keep_attempt: this.options['keep-attempt'],
+      };
+      await this.settle('nack', nack, stream);
+    }
+  }
+
+  async settle(verb, what, stream) {
     if (this.options.ack === 'stream') {
-      stream.write({ ack: { system_id } });
+      stream.write({ [verb]: what });
     } else if (this.options.ack === 'unary') {
-      await call(this.client, 'Ack', { subscription_id: this.subscriptionId, system_id }).catch((error) => {
-        // NOT_FOUND: the broker took the message back meanwhile, and another worker does it again.
+      const method = { ack: 'Ack', nack: 'Nack' }[verb];
+      await call(this.client, method, { subscription_id: this.subscriptionId, ...what }).catch((error) => {
+        // NOT_FOUND: the broker took them back meanwhile, and another worker does them again.
         if (error.code !== status.NOT_FOUND) throw error;
       });
     }
@@ -134,12 +170,21 @@ function parseOptions() {
       broker: { type: 'string', default: process.env.TINYBROKER_BROKER ?? '127.0.0.1:50051' },
       mode: { type: 'string', default: 'multi' }, // multi, balanced or singleton
       group: { type: 'string', default: '' }, // needed in balanced and singleton
-      ack: { type: 'string', default: 'unary' }, // unary, stream or none
+      ack: { type: 'string', default: 'unary' }, // and nack: unary, stream or none
       'max-in-flight': { type: 'string', default: '0' }, // un-acked messages at once
+      'max-batch': { type: 'string', default: '0' }, // messages in an event
+      'ack-timeout': { type: 'string', default: '0' }, // seconds that a message may be held
+      'max-deliveries': { type: 'string', default: '0' }, // attempts before it is given up
+      'dead-letter-topic': { type: 'string', default: '' }, // where it goes then, or when discarded
+      'max-pending': { type: 'string', default: '0' }, // messages that may wait
       work: { type: 'string', default: '0' }, // seconds that a message takes
+      fails: { type: 'string' }, // a payload that cannot be handled, and is nacked
+      'nack-delay': { type: 'string', default: '0' }, // seconds until it may come again
+      discard: { type: 'boolean', default: false }, // nack: it shall never come again
+      'keep-attempt': { type: 'boolean', default: false }, // nack: it counts as not tried
     },
   });
-  return { ...values, maxInFlight: Number(values['max-in-flight']), patterns: positionals };
+  return { ...values, patterns: positionals };
 }
 
 async function main() {

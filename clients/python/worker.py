@@ -1,4 +1,4 @@
-"""A worker that stays subscribed: handles, acks, and comes back when the broker was away.
+"""A worker that stays subscribed: handles, acks or nacks, and comes back when the broker was away.
 
     python worker.py --mode balanced --group resizers 'jobs.thumb.*'
 
@@ -13,6 +13,7 @@ import random
 import signal
 import sys
 import time
+from datetime import timedelta
 
 import grpc
 from tinybroker.v1 import client_pb2, service_pb2_grpc, shared_pb2
@@ -27,7 +28,7 @@ CHANNEL_OPTIONS = [
     ("grpc.max_reconnect_backoff_ms", 2_000),
 ]
 LONGEST_BACKOFF = 2.0
-ACK_DEADLINE = 10.0
+SETTLE_DEADLINE = 10.0
 
 # Trying again does not help here: the program or its options are wrong.
 FATAL = {
@@ -42,8 +43,8 @@ def report(event, **details):
     print(json.dumps({"event": event, **details}), flush=True)
 
 
-def handle(message, work):
-    """Your work goes here; this only takes its time."""
+def handle(message, options):
+    """Your work goes here; this only takes its time, and tells whether it was done."""
     report(
         "message",
         topic=message.topic,
@@ -54,7 +55,8 @@ def handle(message, work):
         headers=dict(message.headers),
         payload=message.payload.decode(),
     )
-    time.sleep(work)
+    time.sleep(options.work)
+    return message.payload.decode() != options.fails
 
 
 class Worker:
@@ -104,6 +106,12 @@ class Worker:
             mode=shared_pb2.DeliveryMode.Value(f"DELIVERY_MODE_{self.options.mode.upper()}"),
             consumer_group=self.options.group,
             max_in_flight=self.options.max_in_flight,
+            max_batch=self.options.max_batch,
+            # Zero is the same as unset, in all that follows.
+            ack_timeout=timedelta(seconds=self.options.ack_timeout),
+            max_deliveries=self.options.max_deliveries,
+            dead_letter_topic=self.options.dead_letter_topic,
+            max_pending=self.options.max_pending,
         )
 
     def react(self, event, commands):
@@ -113,21 +121,41 @@ class Worker:
             self.subscription_id = event.subscription_id
             report("started", subscription_id=event.subscription_id)
         elif event.HasField("message"):
-            handle(event.message, self.options.work)
-            self.ack(event.message, commands)
+            self.work_off([event.message], commands)
+        elif event.HasField("batch"):
+            report("batch", size=len(event.batch.messages))
+            self.work_off(event.batch.messages, commands)
 
-    def ack(self, message, commands):
-        if self.options.ack == "stream":
-            ack = client_pb2.Ack(system_id=message.system_id)
-            commands.put(client_pb2.SubscribeCommand(ack=ack))
-        elif self.options.ack == "unary":
-            request = client_pb2.AckRequest(
-                subscription_id=self.subscription_id, system_id=message.system_id
+    def work_off(self, messages, commands):
+        """Each message is a delivery of its own, but one ack may settle them all."""
+        done, failed = [], []
+        for message in messages:
+            outcome = done if handle(message, self.options) else failed
+            outcome.append(message.system_id)
+        if done:
+            self.settle("ack", commands, system_ids=done)
+        if failed:
+            self.settle(
+                "nack",
+                commands,
+                system_ids=failed,
+                delay=timedelta(seconds=self.options.nack_delay),
+                discard=self.options.discard,
+                keep_attempt=self.options.keep_attempt,
             )
+
+    def settle(self, verb, commands, **what):
+        if self.options.ack == "stream":
+            commands.put(client_pb2.SubscribeCommand(**{verb: what}))
+        elif self.options.ack == "unary":
+            what["subscription_id"] = self.subscription_id
             try:
-                self.stub.Ack(request, timeout=ACK_DEADLINE)
+                if verb == "ack":
+                    self.stub.Ack(client_pb2.AckRequest(**what), timeout=SETTLE_DEADLINE)
+                else:
+                    self.stub.Nack(client_pb2.NackRequest(**what), timeout=SETTLE_DEADLINE)
             except grpc.RpcError as error:
-                # NOT_FOUND: the broker took the message back meanwhile, and another worker does it again.
+                # NOT_FOUND: the broker took them back meanwhile, and another worker does them again.
                 if error.code() is not grpc.StatusCode.NOT_FOUND:
                     raise
 
@@ -143,9 +171,18 @@ def parse_options():
     parser.add_argument("--broker", default=os.environ.get("TINYBROKER_BROKER", "127.0.0.1:50051"))
     parser.add_argument("--mode", choices=["multi", "balanced", "singleton"], default="multi")
     parser.add_argument("--group", default="", help="needed in balanced and singleton")
-    parser.add_argument("--ack", choices=["unary", "stream", "none"], default="unary")
+    parser.add_argument("--ack", choices=["unary", "stream", "none"], default="unary", help="and nack")
     parser.add_argument("--max-in-flight", type=int, default=0, help="un-acked messages at once")
+    parser.add_argument("--max-batch", type=int, default=0, help="messages in an event")
+    parser.add_argument("--ack-timeout", type=float, default=0, help="seconds that a message may be held")
+    parser.add_argument("--max-deliveries", type=int, default=0, help="attempts before it is given up")
+    parser.add_argument("--dead-letter-topic", default="", help="where it goes then, or when discarded")
+    parser.add_argument("--max-pending", type=int, default=0, help="messages that may wait")
     parser.add_argument("--work", type=float, default=0, help="seconds that a message takes")
+    parser.add_argument("--fails", metavar="PAYLOAD", help="a payload that cannot be handled, and is nacked")
+    parser.add_argument("--nack-delay", type=float, default=0, help="seconds until it may come again")
+    parser.add_argument("--discard", action="store_true", help="nack: it shall never come again")
+    parser.add_argument("--keep-attempt", action="store_true", help="nack: it counts as not tried")
     parser.add_argument("patterns", nargs="+", help="globs over topics, for example 'order.*'")
     return parser.parse_args()
 

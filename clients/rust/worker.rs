@@ -1,4 +1,4 @@
-//! A worker that stays subscribed: handles, acks, and comes back when the broker was away.
+//! A worker that stays subscribed: handles, acks or nacks, and comes back when the broker was away.
 //!
 //! ```sh
 //! cargo run --example worker -- --mode balanced --group resizers 'jobs.thumb.*'
@@ -17,7 +17,9 @@ use serde_json::json;
 use tinybroker::proto::broker_client::BrokerClient;
 use tinybroker::proto::subscribe_command::Command;
 use tinybroker::proto::subscribe_event::Event;
-use tinybroker::proto::{Ack, AckRequest, DeliveryMode, Message, OpenSubscription, SubscribeCommand};
+use tinybroker::proto::{
+    Ack, AckRequest, DeliveryMode, Message, Nack, NackRequest, OpenSubscription, SubscribeCommand,
+};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::time::sleep;
@@ -26,7 +28,7 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Status};
 
 const LONGEST_BACKOFF: Duration = Duration::from_secs(2);
-const ACK_DEADLINE: Duration = Duration::from_secs(10);
+const SETTLE_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Trying again does not help here: the program or its options are wrong.
 const FATAL: [Code; 4] =
@@ -41,14 +43,42 @@ struct Options {
     /// Needed in balanced and singleton.
     #[arg(long, default_value = "")]
     group: String,
+    /// And nack.
     #[arg(long, value_enum, default_value = "unary")]
     ack: AckWay,
     /// Un-acked messages at once.
     #[arg(long, default_value_t = 0)]
     max_in_flight: u32,
+    /// Messages in an event.
+    #[arg(long, default_value_t = 0)]
+    max_batch: u32,
+    /// Seconds that a message may be held.
+    #[arg(long, default_value = "0", value_parser = parse_seconds)]
+    ack_timeout: Duration,
+    /// Attempts before a message is given up.
+    #[arg(long, default_value_t = 0)]
+    max_deliveries: u32,
+    /// Where it goes then, or when discarded.
+    #[arg(long, default_value = "")]
+    dead_letter_topic: String,
+    /// Messages that may wait.
+    #[arg(long, default_value_t = 0)]
+    max_pending: u64,
     /// Seconds that a message takes.
-    #[arg(long, default_value_t = 0.0)]
-    work: f64,
+    #[arg(long, default_value = "0", value_parser = parse_seconds)]
+    work: Duration,
+    /// A payload that cannot be handled, and is nacked.
+    #[arg(long, value_name = "PAYLOAD")]
+    fails: Option<String>,
+    /// Seconds until it may come again.
+    #[arg(long, default_value = "0", value_parser = parse_seconds)]
+    nack_delay: Duration,
+    /// Nack: it shall never come again.
+    #[arg(long)]
+    discard: bool,
+    /// Nack: it counts as not tried.
+    #[arg(long)]
+    keep_attempt: bool,
     /// Globs over topics, for example 'order.*'.
     #[arg(required = true)]
     patterns: Vec<String>,
@@ -93,8 +123,8 @@ async fn work(options: Options) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Your work goes here; this only takes its time.
-async fn handle(message: &Message, seconds: f64) {
+/// Your work goes here; this only takes its time, and tells whether it was done.
+async fn handle(message: &Message, options: &Options) -> bool {
     report(json!({
         "event": "message",
         "topic": message.topic,
@@ -105,7 +135,8 @@ async fn handle(message: &Message, seconds: f64) {
         "headers": message.headers,
         "payload": String::from_utf8_lossy(&message.payload),
     }));
-    sleep(Duration::from_secs_f64(seconds)).await;
+    sleep(options.work).await;
+    options.fails.as_ref().is_none_or(|fails| message.payload != fails.as_bytes())
 }
 
 fn report(event: serde_json::Value) {
@@ -169,6 +200,12 @@ impl Worker {
             mode: mode.into(),
             consumer_group: self.options.group.clone(),
             max_in_flight: self.options.max_in_flight,
+            max_batch: self.options.max_batch,
+            // Zero is the same as unset, in all that follows.
+            ack_timeout: self.options.ack_timeout.try_into().ok(),
+            max_deliveries: self.options.max_deliveries,
+            dead_letter_topic: self.options.dead_letter_topic.clone(),
+            max_pending: self.options.max_pending,
             ..Default::default()
         }
     }
@@ -185,38 +222,74 @@ impl Worker {
                 self.subscription_id = id;
                 Ok(())
             }
-            Some(Event::Message(message)) => {
-                handle(&message, self.options.work).await;
-                self.ack(message.system_id, commands).await
+            Some(Event::Message(message)) => self.work_off(vec![message], commands).await,
+            Some(Event::Batch(batch)) => {
+                report(json!({ "event": "batch", "size": batch.messages.len() }));
+                self.work_off(batch.messages, commands).await
             }
             // Other events may come, and new kinds later: let them pass.
             _ => Ok(()),
         }
     }
 
-    async fn ack(
+    /// Each message is a delivery of its own, but one ack may settle them all.
+    async fn work_off(
         &mut self,
-        system_id: String,
+        messages: Vec<Message>,
         commands: &UnboundedSender<SubscribeCommand>,
     ) -> Result<(), Status> {
-        match self.options.ack {
-            AckWay::None => Ok(()),
-            AckWay::Stream => {
-                send(commands, Command::Ack(Ack { system_id, ..Default::default() }));
-                Ok(())
-            }
-            AckWay::Unary => {
-                let subscription_id = self.subscription_id.clone();
-                let mut request =
-                    Request::new(AckRequest { subscription_id, system_id, ..Default::default() });
-                request.set_timeout(ACK_DEADLINE);
-                match self.client.ack(request).await {
-                    // The broker took the message back meanwhile, and another worker does it again.
-                    Err(status) if status.code() == Code::NotFound => Ok(()),
-                    answer => answer.map(|_| ()),
-                }
-            }
+        let (mut done, mut failed) = (Vec::new(), Vec::new());
+        for message in messages {
+            let outcome = if handle(&message, &self.options).await { &mut done } else { &mut failed };
+            outcome.push(message.system_id);
         }
+        match self.options.ack {
+            AckWay::None => {}
+            AckWay::Stream => self.settle_in_stream(done, failed, commands),
+            AckWay::Unary => self.settle_by_call(done, failed).await?,
+        }
+        Ok(())
+    }
+
+    fn settle_in_stream(
+        &self,
+        done: Vec<String>,
+        failed: Vec<String>,
+        commands: &UnboundedSender<SubscribeCommand>,
+    ) {
+        if !done.is_empty() {
+            send(commands, Command::Ack(Ack { system_ids: done, ..Default::default() }));
+        }
+        if !failed.is_empty() {
+            let nack = Nack {
+                system_ids: failed,
+                delay: self.options.nack_delay.try_into().ok(),
+                discard: self.options.discard,
+                keep_attempt: self.options.keep_attempt,
+                ..Default::default()
+            };
+            send(commands, Command::Nack(nack));
+        }
+    }
+
+    async fn settle_by_call(&mut self, done: Vec<String>, failed: Vec<String>) -> Result<(), Status> {
+        let id = self.subscription_id.clone();
+        if !done.is_empty() {
+            let ack = AckRequest { subscription_id: id.clone(), system_ids: done, ..Default::default() };
+            settled(self.client.ack(in_time(ack)).await)?;
+        }
+        if !failed.is_empty() {
+            let nack = NackRequest {
+                subscription_id: id,
+                system_ids: failed,
+                delay: self.options.nack_delay.try_into().ok(),
+                discard: self.options.discard,
+                keep_attempt: self.options.keep_attempt,
+                ..Default::default()
+            };
+            settled(self.client.nack(in_time(nack)).await)?;
+        }
+        Ok(())
     }
 
     /// Longer each time, and different in each worker, so that they do not come back all at once.
@@ -231,6 +304,24 @@ impl Worker {
 /// What is sent when the stream has ended is lost, and the stream's end tells.
 fn send(commands: &UnboundedSender<SubscribeCommand>, command: Command) {
     let _ = commands.send(SubscribeCommand { command: Some(command) });
+}
+
+fn in_time<T>(message: T) -> Request<T> {
+    let mut request = Request::new(message);
+    request.set_timeout(SETTLE_DEADLINE);
+    request
+}
+
+/// NOT_FOUND: the broker took them back meanwhile, and another worker does them again.
+fn settled<T>(answer: Result<T, Status>) -> Result<(), Status> {
+    match answer {
+        Err(status) if status.code() != Code::NotFound => Err(status),
+        _ => Ok(()),
+    }
+}
+
+fn parse_seconds(text: &str) -> Result<Duration, Box<dyn Error + Send + Sync>> {
+    Ok(Duration::try_from_secs_f64(text.parse()?)?)
 }
 
 /// From the seeds that std makes for hash maps; good enough to spread reconnects.

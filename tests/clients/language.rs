@@ -120,6 +120,11 @@ impl Program {
         while self.any_event().await["event"] != "started" {}
     }
 
+    /// A batch came, and its messages follow; returns how many.
+    pub async fn batch(&mut self) -> u64 {
+        self.event("batch").await["size"].as_u64().expect("a size is a number")
+    }
+
     pub async fn message(&mut self) -> Delivery {
         let event = self.event("message").await;
         let headers = event["headers"].as_object().expect("headers are an object");
