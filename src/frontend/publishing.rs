@@ -36,8 +36,8 @@ pub enum Waiter {
         series: Rc<Series>,
         index: u64,
     },
-    /// A dead letter: it is counted, and nobody waits.
-    Nobody,
+    /// A dead letter: how it went is counted, and the next one may wait for its end.
+    DeadLetter(oneshot::Sender<()>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,11 +138,14 @@ impl Publishing {
                 }
                 series.settle(index, outcome);
             }
-            Waiter::Nobody => match outcome {
-                Ok(0) => counters.count(FrontendCounter::DeadLettersUnheard),
-                Ok(_) => {}
-                Err(_) => counters.count(FrontendCounter::DeadLettersRefused),
-            },
+            Waiter::DeadLetter(settled) => {
+                match outcome {
+                    Ok(0) => counters.count(FrontendCounter::DeadLettersUnheard),
+                    Ok(_) => {}
+                    Err(_) => counters.count(FrontendCounter::DeadLettersRefused),
+                }
+                drop(settled);
+            }
         }
     }
 }
