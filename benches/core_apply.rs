@@ -1,6 +1,8 @@
 //! What the delivery core needs for one input with all its effects: no thread, no socket, no encoding.
 
 mod common;
+#[path = "common/cpu_time.rs"]
+mod cpu_time;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,6 +19,8 @@ use tinybroker::model::{
     DeliveryId, GroupName, MemberId, Message, MessageNumber, Mode, SubscriptionId, Ticket, Time, Topic,
 };
 use tinybroker::pattern::Pattern;
+
+use cpu_time::CpuTime;
 
 const TOPIC: &str = "order.placed";
 const BODY_BYTES: usize = 100;
@@ -151,7 +155,7 @@ fn spec(mode: Mode, name: &str, pattern: &str, max_in_flight: u32) -> OpenSpec {
 }
 
 /// A publish to one group and the ack of its oldest delivery, while so many are in flight and wait.
-fn publish_and_ack(c: &mut Criterion) {
+fn publish_and_ack(c: &mut Criterion<CpuTime>) {
     let mut group = c.benchmark_group("core_apply/publish_and_ack");
     group.throughput(Throughput::Elements(1));
     for (in_flight, waiting) in [(1, 0), (256, 0), (1, 10), (1, 100_000)] {
@@ -180,7 +184,7 @@ fn publish_and_ack(c: &mut Criterion) {
 }
 
 /// A publish to as many MULTI subscriptions without acks: one element is one delivery.
-fn fan_out(c: &mut Criterion) {
+fn fan_out(c: &mut Criterion<CpuTime>) {
     const SUBSCRIPTIONS: u64 = 50;
     let mut world = World::new(1024);
     for number in 0..SUBSCRIPTIONS {
@@ -200,7 +204,7 @@ fn fan_out(c: &mut Criterion) {
 }
 
 /// A subscription of its own comes and goes beside a thousand others.
-fn open_and_leave(c: &mut Criterion) {
+fn open_and_leave(c: &mut Criterion<CpuTime>) {
     let mut world = World::new(1);
     for number in 0..1000 {
         world.open(&spec(Mode::Multi, &format!("tenant-{number}"), &format!("tenant-{number}.*"), 0));
@@ -219,7 +223,7 @@ fn open_and_leave(c: &mut Criterion) {
 
 /// A member joins a group, the one that holds all messages leaves, and all go to the new one: one
 /// element is one redelivery.
-fn redelivery(c: &mut Criterion) {
+fn redelivery(c: &mut Criterion<CpuTime>) {
     const HELD: usize = 256;
     let mut world = World::new(HELD);
     let worker = spec(Mode::Balanced, "workers", TOPIC, HELD as u32);
@@ -241,7 +245,7 @@ fn redelivery(c: &mut Criterion) {
 
 criterion_group! {
     name = benches;
-    config = common::criterion();
+    config = common::criterion(CpuTime);
     targets = publish_and_ack, fan_out, open_and_leave, redelivery
 }
 criterion_main!(benches);

@@ -1,6 +1,8 @@
 //! What protobuf and the rules of the contract cost: requests and commands in, events out.
 
 mod common;
+#[path = "common/cpu_time.rs"]
+mod cpu_time;
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -16,6 +18,8 @@ use tinybroker::limits::{MAX_PENDING, MESSAGE_BYTES};
 use tinybroker::model::MessageNumber;
 use tinybroker::proto::subscribe_command::Command;
 use tinybroker::proto::{Ack, PublishRequest, SubscribeCommand};
+
+use cpu_time::CpuTime;
 
 const PAYLOADS: [(&str, usize); 3] = [("100_B", 100), ("1_KiB", 1024), ("64_KiB", 64 * 1024)];
 const BOUNDS: Bounds = Bounds { max_message_bytes: MESSAGE_BYTES, max_pending: MAX_PENDING };
@@ -34,7 +38,7 @@ fn request(payload_bytes: usize) -> PublishRequest {
 }
 
 /// From the bytes of a request to the message that all receivers share.
-fn decode_publish(c: &mut Criterion) {
+fn decode_publish(c: &mut Criterion<CpuTime>) {
     let mut group = c.benchmark_group("frames/decode_publish");
     group.throughput(Throughput::Elements(1));
     for (name, payload_bytes) in PAYLOADS {
@@ -50,7 +54,7 @@ fn decode_publish(c: &mut Criterion) {
 }
 
 /// From a delivery to the bytes of its event, into a buffer that has room.
-fn encode_event(c: &mut Criterion) {
+fn encode_event(c: &mut Criterion<CpuTime>) {
     let mut group = c.benchmark_group("frames/encode_event");
     group.throughput(Throughput::Elements(1));
     for (name, payload_bytes) in PAYLOADS {
@@ -70,7 +74,7 @@ fn encode_event(c: &mut Criterion) {
 }
 
 /// From the bytes of an ack in a stream to what the core is given.
-fn decode_ack(c: &mut Criterion) {
+fn decode_ack(c: &mut Criterion<CpuTime>) {
     let ack = Ack { system_id: number().to_string(), ..Ack::default() };
     let frame = Bytes::from(SubscribeCommand { command: Some(Command::Ack(ack)) }.encode_to_vec());
     let mut group = c.benchmark_group("frames/decode_ack");
@@ -86,7 +90,7 @@ fn decode_ack(c: &mut Criterion) {
 
 criterion_group! {
     name = benches;
-    config = common::criterion();
+    config = common::criterion(CpuTime);
     targets = decode_publish, encode_event, decode_ack
 }
 criterion_main!(benches);

@@ -1,11 +1,15 @@
 //! What it costs to find who wants a topic among many patterns, and to add and take a pattern.
 
 mod common;
+#[path = "common/cpu_time.rs"]
+mod cpu_time;
 
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use tinybroker::pattern::{Index, Pattern};
+
+use cpu_time::CpuTime;
 
 const SIZES: [usize; 2] = [1_000, 10_000];
 /// Topics that take turns, so that no processor learns the one by heart.
@@ -42,7 +46,7 @@ fn topics(size: usize, wanted: bool) -> Vec<String> {
     heard.take(TOPICS).map(|tenant| format!("tenant-{tenant}.{last}")).collect()
 }
 
-fn matching(c: &mut Criterion) {
+fn matching(c: &mut Criterion<CpuTime>) {
     let mut group = c.benchmark_group("pattern_index/matching");
     group.throughput(Throughput::Elements(1));
     for size in SIZES {
@@ -65,7 +69,7 @@ fn matching(c: &mut Criterion) {
 }
 
 /// One element is a pattern that comes and goes.
-fn insert_and_remove(c: &mut Criterion) {
+fn insert_and_remove(c: &mut Criterion<CpuTime>) {
     let mut group = c.benchmark_group("pattern_index/insert_and_remove");
     group.throughput(Throughput::Elements(1));
     for size in SIZES {
@@ -86,7 +90,7 @@ fn insert_and_remove(c: &mut Criterion) {
 
 criterion_group! {
     name = benches;
-    config = common::criterion();
+    config = common::criterion(CpuTime);
     targets = matching, insert_and_remove
 }
 criterion_main!(benches);

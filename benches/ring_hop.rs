@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use core_affinity::CoreId;
+use criterion::measurement::WallTime;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use tinybroker::core::Input;
 use tinybroker::limits::{PUMP_TURN_ITEMS, RING_SLOTS};
@@ -81,7 +82,7 @@ fn ring_hop(c: &mut Criterion) {
 
 criterion_group! {
     name = benches;
-    config = common::criterion();
+    config = common::criterion(WallTime);
     targets = ring_hop
 }
 criterion_main!(benches);

@@ -128,7 +128,7 @@ fn wake_up(c: &mut Criterion) {
 
 criterion_group! {
     name = benches;
-    config = common::criterion();
+    config = common::criterion(WallTime);
     targets = wake_up
 }
 criterion_main!(benches);

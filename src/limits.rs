@@ -54,6 +54,8 @@ pub const MAX_PENDING_BYTES: u64 = 1024 * 1024 * 1024;
 pub const MESSAGE_OVERHEAD_BYTES: u64 = 160;
 /// What each copy of a message takes in its subscription, beside the message itself, in bytes.
 pub const COPY_OVERHEAD_BYTES: u64 = 48;
+/// What a copy takes beside that while it is in flight, in bytes.
+pub const IN_FLIGHT_OVERHEAD_BYTES: u64 = 128;
 /// Largest cost of one message; what waits in a subscription may not be bounded below it.
 pub const MESSAGE_COST: u64 = (MESSAGE_BYTES + PUBLISHED_AT_BYTES) as u64 + MESSAGE_OVERHEAD_BYTES;
 /// What the time of publishing adds to a message; no limit of a message counts it.
@@ -94,8 +96,10 @@ pub const RING_SLOTS: usize = 128;
 /// Items that a pump takes from its rings in one turn, before connections get theirs.
 pub const PUMP_TURN_ITEMS: usize = 1024;
 
-/// A pump looks around at least this often, whatever wakes it or fails to.
+/// A pump looks around at least this often, whatever wakes it or fails to,
 pub const HEARTBEAT: Duration = Duration::from_millis(500);
+/// and this often while its executor has work.
+pub const BUSY_HEARTBEAT: Duration = Duration::from_millis(2);
 
 /// Executors that one process may have: an id holds the number of its executor in 8 bits.
 pub const EXECUTORS: usize = 256;
@@ -120,6 +124,8 @@ pub const READ_TURN_BYTES: usize = 64 * 1024;
 /// Connections waiting to be accepted.
 pub const LISTEN_BACKLOG: i32 = 1024;
 
+/// Shortest time after which a delivery may be taken back.
+pub const ACK_TIMEOUT: Duration = Duration::from_millis(1);
 /// A stream that has not said `open` by then is ended.
 pub const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long what a client still sends to a call that has ended is read and thrown away.

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use criterion::Criterion;
+use criterion::measurement::Measurement;
 
 /// Short enough that all benchmarks together take some two minutes; the command line overrides each.
-pub fn criterion() -> Criterion {
+pub fn criterion<M: Measurement + 'static>(clock: M) -> Criterion<M> {
     Criterion::default()
+        .with_measurement(clock)
         .warm_up_time(Duration::from_millis(500))
         .measurement_time(Duration::from_secs(2))
         .sample_size(50)

@@ -1,15 +1,16 @@
-//! One clock for all threads of the load test: nanoseconds since its start.
+//! One clock for all threads and processes of the load test: the machine's, which never goes back.
 
-use std::sync::LazyLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-static ORIGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
+use rustix::time::{ClockId, clock_gettime};
+use tokio::time::Instant;
 
-/// A moment, in nanoseconds since the start of the program.
+/// A moment, in nanoseconds since the machine's start; the same for all processes on it.
 pub type Nanos = u64;
 
 pub fn now() -> Nanos {
-    ORIGIN.elapsed().as_nanos() as Nanos
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as Nanos * 1_000_000_000 + now.tv_nsec as Nanos
 }
 
 pub fn nanos(duration: Duration) -> Nanos {
@@ -22,5 +23,5 @@ pub fn duration(nanos: Nanos) -> Duration {
 
 /// Sleeps until a moment, as exactly as the runtime's timer can: to about a millisecond.
 pub async fn sleep_until(moment: Nanos) {
-    tokio::time::sleep_until((*ORIGIN + duration(moment)).into()).await;
+    tokio::time::sleep_until(Instant::now() + duration(moment.saturating_sub(now()))).await;
 }

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 
 use futures_util::future::LocalBoxFuture;
 use tokio::runtime::Builder;
-use tokio::task::LocalSet;
+use tokio::task::{LocalSet, spawn_local};
 
 use crate::failure::Failure;
 use crate::recorder::Recorder;
@@ -94,8 +94,13 @@ fn run(roles: Vec<(Role, bool)>, trial: Arc<Trial>) -> Recorder {
         let role = role(Rc::clone(&station));
         let trial = Arc::clone(&trial);
         local.spawn_local(async move {
-            if let Err(failure) = role.await {
-                trial.fail(failure);
+            // A task of its own, so that a panic is seen: it would look like messages lost by the broker.
+            match spawn_local(role).await {
+                Ok(Ok(())) => {}
+                Ok(Err(failure)) => trial.fail(failure),
+                Err(panic) => {
+                    trial.fail(Failure::Unexpected(format!("a part of the load test failed: {panic}")))
+                }
             }
             if is_active {
                 trial.active_ended();
@@ -107,4 +112,33 @@ fn run(roles: Vec<(Role, bool)>, trial: Arc<Trial>) -> Recorder {
     drop(local);
     runtime.block_on(tokio::task::yield_now());
     station.recorder.take()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::broker::{Broker, Target};
+    use crate::ledger::LedgerPlan;
+    use crate::progress::Progress;
+    use crate::trial::Timing;
+
+    async fn panics(station: Rc<Station>) -> Result<(), Failure> {
+        station.start().await;
+        panic!("planted")
+    }
+
+    #[tokio::test]
+    async fn a_panic_ends_the_run_and_accuses_nobody() {
+        let target = Target::Running { address: "nowhere:1".into(), pid: Some(std::process::id()) };
+        let broker = Broker::new(&target).await.expect("this process is there");
+        let trial = Trial::new(&broker, LedgerPlan::new().build(), 1);
+        let mut crew = Crew::new(1);
+        crew.passive(panics);
+        let measured = Duration::from_millis(50);
+        let timing = Timing { warm_up: Duration::ZERO, measured, drain: measured };
+        let result = trial.conduct(crew, &broker, timing, &Progress::new()).await.map(drop);
+        assert!(matches!(&result, Err(Failure::Unexpected(what)) if what.contains("planted")), "{result:?}");
+    }
 }

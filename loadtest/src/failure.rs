@@ -26,6 +26,16 @@ pub enum Failure {
     Usage(String),
 }
 
+/// What takes longer is given up.
+pub async fn within<T>(
+    limit: Duration,
+    what: &str,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let too_long = |_| Failure::TooLong { what: what.to_owned(), limit };
+    tokio::time::timeout(limit, work).await.map_err(too_long)?
+}
+
 /// Names what was being done when a call failed.
 pub trait Doing<T> {
     fn doing(self, doing: &'static str) -> Result<T, Failure>;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use crate::broker::{Broker, Target};
 use crate::crew::Crew;
 use crate::failure::Failure;
+use crate::measured::Measured;
 use crate::options::LoadOptions;
 use crate::progress::Progress;
-use crate::trial::{Measured, Trial};
+use crate::trial::Trial;
 
 pub struct Lab {
     pub target: Target,

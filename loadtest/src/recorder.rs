@@ -21,6 +21,16 @@ pub mod timed {
     pub const LAST_DELIVERY: &str = "intended send to the last receiver";
     /// From the same to the broker's confirm.
     pub const CONFIRM: &str = "intended send to confirm";
+    /// From the beginning of a Subscribe call to its first event.
+    pub const OPEN: &str = "open to first event";
+    /// From the moment at which the first of many idle streams was to be woken to the delivery at each.
+    pub const WAKE: &str = "begin of the wake-up to delivery";
+    /// From the time at which a message was sent to its delivery.
+    pub const SENT: &str = "send to delivery";
+    /// Of a unary publish on the connection of other streams, from the time at which it was due to its answer.
+    pub const CALL: &str = "unary call meanwhile";
+    /// From the time at which a publish was due to its confirm, on a connection that is opened for it.
+    pub const NEW_CONNECTION: &str = "new connection to confirm";
 }
 
 #[derive(Default)]
@@ -114,7 +124,7 @@ impl Recorder {
         let whole_steps = ((self.window.until.saturating_sub(self.window.start)) / STEP) as usize;
         let steps = self.steps.iter().take(whole_steps).enumerate();
         let points = steps.map(|(step, &count)| (step as f64 * seconds - warm_up, count as f64 / seconds));
-        Series { name: "rate".into(), unit, points: points.collect() }
+        Series { name: format!("{unit} a second"), unit: "/s", points: points.collect() }
     }
 }
 

@@ -6,21 +6,21 @@
 //!                        start     measured_from     until
 //! ```
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 
-use crate::broker::{Broker, Usage};
+use crate::broker::Broker;
 use crate::clock::{self, Nanos};
 use crate::crew::Crew;
 use crate::failure::Failure;
-use crate::ledger::{Ledger, Verdict};
+use crate::ledger::Ledger;
 use crate::machine::Busy;
+use crate::measured::{Measured, Phases};
 use crate::progress::Progress;
 use crate::recorder::Recorder;
-use crate::report::{ClientCost, Cost, Run, Series};
 
 /// How often memory is sampled.
 const SAMPLE: Duration = Duration::from_millis(250);
@@ -28,6 +28,10 @@ const SAMPLE: Duration = Duration::from_millis(250);
 const LOOK: Duration = Duration::from_millis(5);
 /// How long the opening of all streams may take.
 const OPENING: Duration = Duration::from_secs(120);
+/// How long the run listens on after all is settled, for messages that should not come.
+const QUIET: Duration = Duration::from_millis(100);
+/// How long the broker may take to read the last acks.
+const SETTLING: Duration = Duration::from_secs(5);
 /// From the go to the first publish, so that every thread has heard it.
 const HEAD_START: Duration = Duration::from_millis(20);
 
@@ -44,7 +48,7 @@ impl Window {
         (self.measured_from..self.until).contains(&moment)
     }
 
-    fn seconds(&self) -> f64 {
+    pub fn seconds(&self) -> f64 {
         (self.until - self.measured_from) as f64 / 1e9
     }
 }
@@ -79,6 +83,8 @@ pub struct Trial {
     active: AtomicUsize,
     failure: Mutex<Option<Failure>>,
     notes: Mutex<Vec<String>>,
+    /// Messages of a schedule that were never sent.
+    unsent: AtomicU64,
 }
 
 impl Trial {
@@ -95,6 +101,7 @@ impl Trial {
             active: AtomicUsize::new(0),
             failure: Mutex::new(None),
             notes: Mutex::new(Vec::new()),
+            unsent: AtomicU64::new(0),
         })
     }
 
@@ -121,6 +128,11 @@ impl Trial {
     pub fn fail(&self, failure: Failure) {
         let mut first = self.failure.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         first.get_or_insert(failure);
+    }
+
+    /// So many messages of a schedule could not be sent within the window.
+    pub fn unsent(&self, messages: u64) {
+        self.unsent.fetch_add(messages, Ordering::Relaxed);
     }
 
     /// Something that the reader of the report must know; the same is told once.
@@ -172,19 +184,21 @@ impl Trial {
         }
         let phases = result?;
         self.check()?;
-        let notes = std::mem::take(&mut *self.notes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
-        Ok(Measured {
-            recorder,
-            verdict: self.ledger.finish(),
-            notes,
-            threads,
-            source: broker.source(),
-            phases,
-        })
+        let mut notes =
+            std::mem::take(&mut *self.notes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+        let unsent = self.unsent.load(Ordering::Relaxed);
+        if unsent > 0 {
+            notes.push(format!("saturated: {unsent} messages of the schedule could not be sent in time"));
+        }
+        let mut verdict = self.ledger.finish();
+        verdict.left_in_flight(phases.left_in_flight);
+        Ok(Measured { recorder, verdict, notes, threads, source: broker.source(), phases })
     }
 
     async fn phases(&self, broker: &Broker, timing: Timing, progress: &Progress) -> Result<Phases, Failure> {
+        let began = clock::now();
         self.wait(OPENING, "opening all streams", |trial| trial.opening.load(Ordering::SeqCst) == 0).await?;
+        let opening = clock::duration(clock::now() - began);
         let idle = broker.usage().await?;
         let start = clock::now() + clock::nanos(HEAD_START);
         let measured_from = start + clock::nanos(timing.warm_up);
@@ -214,8 +228,27 @@ impl Trial {
             Err(Failure::TooLong { .. }) if self.active.load(Ordering::SeqCst) == 0 => {}
             other => other?,
         }
+        // What comes too much comes soon.
+        tokio::time::sleep(QUIET).await;
+        let left_in_flight = self.left_in_flight(broker).await?;
         samples.push(((clock::now() - window.measured_from) as f64 / 1e9, broker.usage().await?));
-        Ok(Phases { window, idle, before, samples, busy })
+        Ok(Phases { window, opening, idle, before, samples, busy, left_in_flight })
+    }
+
+    /// Deliveries that a broker of our own has in flight although everything was acked: acks in a stream are not
+    /// answered, so that only the broker can tell.
+    async fn left_in_flight(&self, broker: &Broker) -> Result<u64, Failure> {
+        if !broker.is_own() || self.ledger.outstanding() > 0 {
+            return Ok(0);
+        }
+        let end = clock::now() + clock::nanos(SETTLING);
+        loop {
+            let in_flight = broker.stats().await?.in_flight;
+            if in_flight == 0 || clock::now() > end {
+                return Ok(in_flight);
+            }
+            tokio::time::sleep(LOOK).await;
+        }
     }
 
     fn check(&self) -> Result<(), Failure> {
@@ -269,100 +302,5 @@ impl Gate {
         if self.waiting.load(Ordering::Relaxed) != 0 && self.waiting.swap(0, Ordering::SeqCst) != 0 {
             self.opened.notify_waiters();
         }
-    }
-}
-
-/// What was sampled along the way.
-struct Phases {
-    window: Window,
-    /// When all streams were open and nothing had been sent.
-    idle: Usage,
-    before: Usage,
-    /// Seconds since the measurement began, and what the broker used until then.
-    samples: Vec<(f64, Usage)>,
-    busy: Busy,
-}
-
-/// A measurement's result.
-pub struct Measured {
-    pub recorder: Recorder,
-    pub verdict: Verdict,
-    pub notes: Vec<String>,
-    threads: usize,
-    source: &'static str,
-    phases: Phases,
-}
-
-impl Measured {
-    pub fn seconds(&self) -> f64 {
-        self.phases.window.seconds()
-    }
-
-    /// The broker when all streams were open and nothing had been sent.
-    pub fn idle(&self) -> &Usage {
-        &self.phases.idle
-    }
-
-    /// A run of the report with all that every scenario has. `unit`: what an arrival is called.
-    pub fn into_run(self, scenario: &'static str, name: String, unit: &'static str) -> Run {
-        let seconds = self.seconds();
-        let achieved = self.recorder.arrived() as f64 / seconds;
-        let client = self.client();
-        let mut notes = self.notes.clone();
-        if client.saturated {
-            notes.push(
-                "the load test's own threads were busy all the time: the broker could have done more".into(),
-            );
-        }
-        Run {
-            scenario,
-            name,
-            seconds,
-            unit,
-            achieved: Some(achieved),
-            distributions: self.recorder.distributions(),
-            cost: Some(self.cost()),
-            client: Some(client),
-            series: vec![self.recorder.rate(unit), self.memory()],
-            notes,
-            verdict: self.verdict,
-            ..Run::default()
-        }
-    }
-
-    fn cost(&self) -> Cost {
-        let Phases { before, samples, window, .. } = &self.phases;
-        // The sample at the end of the window is the last but one; the last is after draining.
-        let at_end = samples.len().checked_sub(2).map_or(before, |at| &samples[at].1);
-        let cpu_seconds = at_end.cpu_seconds - before.cpu_seconds;
-        let arrived = self.recorder.arrived();
-        Cost {
-            source: self.source,
-            cpu_seconds,
-            cpu_us_per_message: (arrived > 0).then(|| cpu_seconds * 1e6 / arrived as f64),
-            cores: cpu_seconds / window.seconds(),
-            peak_resident_bytes: samples
-                .iter()
-                .map(|(_, usage)| usage.resident_bytes)
-                .max()
-                .unwrap_or_default(),
-        }
-    }
-
-    fn client(&self) -> ClientCost {
-        /// Threads that are this busy have no time left.
-        const SATURATED: f64 = 0.9;
-        let cores = self.phases.busy.own_cpu_seconds / self.seconds();
-        ClientCost {
-            threads: self.threads,
-            cores,
-            machine_busy: self.phases.busy.machine_share,
-            saturated: cores >= SATURATED * self.threads as f64,
-        }
-    }
-
-    fn memory(&self) -> Series {
-        let points = self.phases.samples.iter().map(|(at, usage)| (*at, usage.resident_bytes as f64));
-        Series { name: "broker memory".into(), unit: "bytes", points: points.collect() }
     }
 }

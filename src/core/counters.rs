@@ -14,7 +14,7 @@ pub enum Counter {
     SentUnacked,
     /// Acks that named nothing in flight.
     AckNotFound,
-    /// Deliveries put back by a nack.
+    /// Deliveries ended by a nack, whatever became of the message.
     Nacked,
     /// Nacks that named nothing in flight.
     NackNotFound,

@@ -39,8 +39,8 @@ pub struct InFlight {
     /// Slots of messages with an id of their publisher's, by the hash of it, in order of delivery.
     by_message_id: AHashMap<u64, SmallVec<[Slot; 1]>>,
     hasher: RandomState,
-    /// Deliveries that are taken back at a time.
-    by_due: BTreeSet<(Time, Slot)>,
+    /// Deliveries that are taken back at a time, those of the same moment in publish order.
+    by_due: BTreeSet<(Time, u64, Slot)>,
     bytes: u64,
 }
 
@@ -50,10 +50,8 @@ impl InFlight {
         self.bytes += entry.message.cost();
         let number = entry.message.number;
         let id_hash = entry.message.message_id.as_deref().map(|id| self.hasher.hash_one(id));
-        let slot = self.slots.insert(Held { entry, member, older: chain.newest, newer: None, due });
-        if let Some(due) = due {
-            self.by_due.insert((due, slot));
-        }
+        let slot = self.slots.insert(Held { entry, member, older: chain.newest, newer: None, due: None });
+        self.set_due(slot, due);
         let twin = self.by_number.insert(number, slot);
         debug_assert!(twin.is_none(), "I3: one live delivery a message");
         if let Some(hash) = id_hash {
@@ -94,22 +92,24 @@ impl InFlight {
 
     /// Sets anew when a delivery is taken back.
     pub fn set_due(&mut self, slot: Slot, due: Option<Time>) {
-        if let Some(old) = std::mem::replace(&mut self.slots[slot].due, due) {
-            self.by_due.remove(&(old, slot));
+        let held = &mut self.slots[slot];
+        let position = held.entry.position;
+        if let Some(old) = std::mem::replace(&mut held.due, due) {
+            self.by_due.remove(&(old, position, slot));
         }
         if let Some(due) = due {
-            self.by_due.insert((due, slot));
+            self.by_due.insert((due, position, slot));
         }
     }
 
     /// A delivery that is to be taken back by `now`, the longest due first.
     pub fn due(&self, now: Time) -> Option<Slot> {
-        self.by_due.first().filter(|&&(due, _)| due <= now).map(|&(_, slot)| slot)
+        self.by_due.first().filter(|&&(due, ..)| due <= now).map(|&(.., slot)| slot)
     }
 
     /// When the next delivery is taken back.
     pub fn next_due(&self) -> Option<Time> {
-        self.by_due.first().map(|&(due, _)| due)
+        self.by_due.first().map(|&(due, ..)| due)
     }
 
     fn forget_message_id(&mut self, id: &str, slot: Slot) {
@@ -153,15 +153,6 @@ impl InFlight {
         chain.oldest
     }
 
-    /// The deliveries of a chain, oldest first.
-    pub fn held(&self, chain: &Chain) -> impl Iterator<Item = Slot> + '_ {
-        std::iter::successors(chain.oldest, |&slot| self.slots[slot].newer)
-    }
-
-    pub fn entry(&self, slot: Slot) -> &Entry {
-        &self.slots[slot].entry
-    }
-
     pub fn len(&self) -> usize {
         self.slots.len()
     }
@@ -170,9 +161,9 @@ impl InFlight {
         self.bytes
     }
 
-    /// Holder and entry of each delivery, in no order.
-    pub fn iter(&self) -> impl Iterator<Item = (MemberKey, &Entry)> {
-        self.slots.iter().map(|(_, held)| (held.member, &held.entry))
+    /// Slot, holder and entry of each delivery, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (Slot, MemberKey, &Entry)> {
+        self.slots.iter().map(|(slot, held)| (slot, held.member, &held.entry))
     }
 
     /// When each is taken back, by looking; for the check of [`InFlight::next_due`].

@@ -11,6 +11,7 @@
 //! - **I11** the counts of near full subscriptions and of what is in flight are those found by looking.
 //! - **I12** while a message is ready and nothing drains, no member that could take it has room; in a SINGLETON
 //!   group none is ready behind a parked one.
+//! - **I13** what waits has attempts left.
 //!
 //! I9 belongs to the ring and I10 to the pattern index.
 
@@ -67,15 +68,17 @@ impl Subscription {
         for entry in self.backlog.ready() {
             assert!(positions.insert(entry.position), "I1: waits twice");
             assert!(last.replace(entry.position) < Some(entry.position), "a queue is in publish order");
+            assert!(!self.is_spent(entry), "I13: ready after all its attempts");
             bytes += entry.message.cost();
         }
         for entry in self.backlog.parked_entries().iter() {
             assert!(positions.insert(entry.position), "I1: parked and ready");
+            assert!(!self.is_spent(entry), "I13: parked after all its attempts");
             bytes += entry.message.cost();
         }
         assert_eq!(bytes, self.backlog.bytes(), "I7: bytes waiting");
         let (mut in_flight, mut bytes, mut numbers) = (0, 0, HashSet::new());
-        for (member, entry) in self.in_flight.iter() {
+        for (_, member, entry) in self.in_flight.iter() {
             assert!(positions.insert(entry.position), "I1: waits and is in flight");
             assert!(numbers.insert(entry.message.number), "I3: two live deliveries of a message");
             assert!(self.members.contains(member), "I5: in flight at a member that left");

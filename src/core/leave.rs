@@ -9,7 +9,6 @@ impl Core {
         let Some((key, member_key)) = self.members.remove(&member) else { return };
         let subscription = &mut self.subscriptions[key];
         if subscription.members.len() == 1 && subscription.options.linger.is_zero() {
-            subscription.give_up_spent(member_key, &mut self.books, effects);
             return self.end(key, effects);
         }
         subscription.take_back(member_key, &mut self.books, effects);
@@ -62,6 +61,7 @@ impl Core {
         for (_, member) in &subscription.members {
             self.members.remove(&member.id);
         }
+        subscription.give_up_spent(&mut self.books, effects);
         subscription.forget_room(&mut self.books);
         self.books.in_flight -= subscription.in_flight.len() as u64;
         self.index.remove(key, &subscription.patterns);

@@ -56,7 +56,7 @@ impl Subscription {
     }
 
     /// Whether a message has had all its attempts.
-    fn is_spent(&self, entry: &Entry) -> bool {
+    pub(super) fn is_spent(&self, entry: &Entry) -> bool {
         let most = self.options.max_deliveries;
         most > 0 && entry.attempts >= most
     }
@@ -79,14 +79,13 @@ impl Subscription {
         books.counters.count(counter, 1);
     }
 
-    /// Gives up what a member holds and has had all its attempts: it was the last member, and nobody will try again.
-    pub(super) fn give_up_spent(&mut self, key: MemberKey, books: &mut Books, effects: &mut Vec<Effect>) {
-        let spent: Vec<Slot> = self
-            .in_flight
-            .held(&self.members[key].held)
-            .filter(|&slot| self.is_spent(self.in_flight.entry(slot)))
-            .collect();
-        for slot in spent {
+    /// Gives up what is in flight and has had all its attempts: the subscription ends, and nobody will try again.
+    pub(super) fn give_up_spent(&mut self, books: &mut Books, effects: &mut Vec<Effect>) {
+        let in_flight = self.in_flight.iter();
+        let spent = in_flight.filter(|(_, _, entry)| self.is_spent(entry));
+        let mut spent: Vec<(u64, Slot)> = spent.map(|(slot, _, entry)| (entry.position, slot)).collect();
+        spent.sort_unstable();
+        for (_, slot) in spent {
             let entry = self.release(slot, books);
             self.give_up(entry, GivenUp::MaxDeliveries, books, effects);
         }

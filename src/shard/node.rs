@@ -74,13 +74,17 @@ pub struct Node {
     /// Scratch for effects, so that no input allocates.
     effects: RefCell<Vec<Effect>>,
     outbox_used: Cell<bool>,
-    /// Copies of messages in this shard that the process's memory has counted.
+    /// What the copies in this shard take, as far as the process's memory has counted it, in bytes.
     counted_copies: Cell<u64>,
     flags: Cell<(bool, bool)>,
     phase: Cell<Phase>,
     /// The deadline that the pump sleeps for, and how to wake it for an earlier one.
     pub(super) deadline: Cell<Option<Time>>,
     pub(super) pump: RefCell<Option<Waker>>,
+    /// Something was done since the pump went to sleep.
+    pub(super) is_busy: Cell<bool>,
+    /// The pump sleeps for long.
+    pub(super) dozes: Cell<bool>,
 }
 
 impl Node {
@@ -99,6 +103,8 @@ impl Node {
             phase: Cell::new(Phase::Serving),
             deadline: Cell::new(None),
             pump: RefCell::new(None),
+            is_busy: Cell::new(false),
+            dozes: Cell::new(false),
         })
     }
 
@@ -129,6 +135,11 @@ impl Node {
     /// Sends what this turn has put into outboxes, one batch and at most one wake a peer. To be
     /// called at the end of each task's turn.
     pub fn flush(&self) {
+        self.note_work();
+        self.send_outboxes();
+    }
+
+    fn send_outboxes(&self) {
         self.count_copies();
         if self.outbox_used.replace(false) {
             let emptied = self.port.borrow_mut().flush();
@@ -138,10 +149,12 @@ impl Node {
 
     fn count_copies(&self) {
         let Some(core) = &self.core else { return };
-        let copies = core.borrow().held();
-        let more = copies as i64 - self.counted_copies.replace(copies) as i64;
-        if more != 0 {
-            self.shared.memory.add(more * limits::COPY_OVERHEAD_BYTES as i64);
+        let core = core.borrow();
+        let bytes =
+            core.held() * limits::COPY_OVERHEAD_BYTES + core.in_flight() * limits::IN_FLIGHT_OVERHEAD_BYTES;
+        let counted = self.counted_copies.replace(bytes);
+        if bytes != counted {
+            self.shared.memory.add(bytes as i64 - counted as i64);
         }
     }
 
@@ -233,6 +246,9 @@ impl Node {
         let drained =
             self.port.borrow_mut().drain(limits::PUMP_TURN_ITEMS, |from, frame| frames.push((from, frame)));
         let now = self.clock.now();
+        if !frames.is_empty() {
+            self.note_work();
+        }
         for (from, frame) in frames.drain(..) {
             match frame {
                 Frame::Input(input) => self.apply(now, input),
@@ -244,7 +260,7 @@ impl Node {
             self.apply(now, Input::Tick);
         }
         self.outbox_used.set(true);
-        self.flush();
+        self.send_outboxes();
         drained.more
     }
 

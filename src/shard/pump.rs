@@ -22,19 +22,28 @@ impl Node {
     }
 
     /// Until the doorbell rings, the next deadline comes, or an earlier one is set.
+    ///
+    /// The runtime may go to sleep with tasks that are ready to run, where a completion comes in the few instructions
+    /// between its look at sockets and the first task (glommio 0.9.0, `run_task_queues`). Whatever timer fires next
+    /// makes it run them, so while there is work one is always near; and since the pump's own wake can be lost that
+    /// way too, a second one stands behind it.
     async fn sleep(&self) {
         let doorbell = self.doorbell();
-        let heartbeat = self.clock.now() + limits::HEARTBEAT;
+        let is_busy = self.is_busy.replace(false);
+        let heartbeat = if is_busy { limits::BUSY_HEARTBEAT } else { limits::HEARTBEAT };
+        let heartbeat = self.clock.now() + heartbeat;
         let due = self.next_deadline().map_or(heartbeat, |due| due.min(heartbeat));
         self.deadline.set(Some(due));
+        self.dozes.set(!is_busy);
         let mut timer = pin!(runtime::sleep_until(self.clock.instant(due)));
+        let mut backstop = pin!(runtime::sleep_until(self.clock.instant(due + limits::BUSY_HEARTBEAT)));
         let mut slept = false;
         poll_fn(|cx| {
             let has_waker = self.pump.borrow().as_ref().is_some_and(|waker| waker.will_wake(cx.waker()));
             if !has_waker {
                 *self.pump.borrow_mut() = Some(cx.waker().clone());
             }
-            let is_due = timer.as_mut().poll(cx).is_ready();
+            let is_due = timer.as_mut().poll(cx).is_ready() || backstop.as_mut().poll(cx).is_ready();
             // Whatever wakes the task ends the sleep: the next turn looks at everything.
             if slept || is_due || !doorbell.park(cx.waker(), || self.has_work()) {
                 return Poll::Ready(());
@@ -43,5 +52,16 @@ impl Node {
             Poll::Pending
         })
         .await;
+        self.dozes.set(false);
+    }
+
+    /// A task of this executor has done something: from now on the pump looks around often.
+    pub(super) fn note_work(&self) {
+        if !self.is_busy.replace(true)
+            && self.dozes.replace(false)
+            && let Some(pump) = &*self.pump.borrow()
+        {
+            pump.wake_by_ref();
+        }
     }
 }

@@ -3,14 +3,22 @@
 use std::time::Duration;
 
 use tinybroker::core::{
-    Answer, Delivery, Effect, EndReason, MemberEvent, OpenRefusal, PublishRefusal, Role, Settlement,
+    Answer, DeadLetter, Delivery, Effect, EndReason, GivenUp, MemberEvent, OpenRefusal, PublishRefusal, Role,
+    Settlement,
 };
-use tinybroker::model::{DeliveryId, MemberId, SubscriptionId, Ticket};
+use tinybroker::model::{DeliveryId, MemberId, MessageNumber, SubscriptionId, Ticket, Topic};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     Member(MemberId, Told),
     Answer(Ticket, Reply),
+    DeadLetter {
+        subscription: SubscriptionId,
+        topic: Topic,
+        message: MessageNumber,
+        reason: GivenUp,
+        attempts: u32,
+    },
     Created(SubscriptionId),
     Ended(SubscriptionId),
 }
@@ -51,7 +59,7 @@ impl Outcome {
         let text = format!("{self:?}");
         let words = text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '"');
         let names = words.filter(|word| word.starts_with(|c: char| c.is_ascii_uppercase()));
-        let ids = ["MemberId", "Ticket", "SubscriptionId", "DeliveryId", "MessageNumber"];
+        let ids = ["MemberId", "Ticket", "SubscriptionId", "DeliveryId", "MessageNumber", "Topic"];
         let names = names.filter(|word| !ids.contains(word));
         names.collect::<Vec<_>>().join(" ")
     }
@@ -62,6 +70,10 @@ impl From<Effect> for Outcome {
         match effect {
             Effect::Member(member, event) => Outcome::Member(member, event.into()),
             Effect::Answer(ticket, answer) => Outcome::Answer(ticket, answer.into()),
+            Effect::DeadLetter(letter) => {
+                let DeadLetter { topic, message, subscription, reason, attempts } = *letter;
+                Outcome::DeadLetter { subscription, topic, message: message.number, reason, attempts }
+            }
             Effect::Created(id) => Outcome::Created(id),
             Effect::Ended(id) => Outcome::Ended(id),
         }
@@ -101,7 +113,7 @@ impl From<Answer> for Reply {
 }
 
 /// Whether the core said what its twin said: to each member the same in the same order, the same
-/// answers, and of each subscription the same births and deaths. How these interleave is nobody's promise.
+/// answers, and of each subscription the same dead letters, births and deaths. How these interleave is nobody's promise.
 ///
 /// # Errors
 ///
@@ -116,7 +128,9 @@ fn by_receiver(mut outcomes: Vec<Outcome>) -> Vec<Outcome> {
     outcomes.sort_by_key(|outcome| match outcome {
         Outcome::Member(member, _) => (Some(*member), None),
         Outcome::Answer(..) => (None, None),
-        Outcome::Created(id) | Outcome::Ended(id) => (None, Some(id.clone())),
+        Outcome::Created(id) | Outcome::Ended(id) | Outcome::DeadLetter { subscription: id, .. } => {
+            (None, Some(id.clone()))
+        }
     });
     outcomes
 }

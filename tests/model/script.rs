@@ -1,18 +1,19 @@
-//! Random scripts: what may happen in a small world, and how often.
+//! Scripts: what may happen in a small world.
+
+mod draw;
 
 use std::fmt;
 
-use proptest::collection::vec;
-use proptest::option;
-use proptest::prelude::*;
-use tinybroker::core::Overflow;
+use tinybroker::core::{Action, Overflow};
 use tinybroker::model::Mode;
+
+pub use draw::script;
 
 pub const TOPICS: [&str; 5] = ["a.x", "a.y", "b.x", "b.y", "c"];
 /// Sets of patterns, each sorted by text.
 pub const PATTERNS: [&[&str]; 5] = [&["*"], &["a.*"], &["*.x"], &["a.?", "b.x", "{a,b}.x"], &["a.x"]];
-/// Longest script: short ones are drawn too, so that what fails can shrink to nothing.
-const STEPS: usize = 260;
+/// For dead letters: the pattern `*` alone matches them, and where it is used there are none.
+pub const DEAD_LETTER_TOPICS: [&str; 2] = ["dead.1", "dead.2"];
 /// Groups, then MULTI streams.
 pub const PLACES: usize = 8;
 pub const STREAMS: usize = 4;
@@ -25,6 +26,9 @@ pub struct Kind {
     pub max_pending: u64,
     pub overflow: Overflow,
     pub linger_millis: u64,
+    pub ack_timeout_millis: u64,
+    pub max_deliveries: u32,
+    pub dead_letters: Option<u8>,
 }
 
 /// In what a later open does not agree.
@@ -35,6 +39,9 @@ pub enum Twist {
     MaxPending,
     Overflow,
     Linger,
+    AckTimeout,
+    MaxDeliveries,
+    DeadLetters,
 }
 
 impl Twist {
@@ -54,6 +61,11 @@ impl Twist {
                 kind.overflow = if turned { Overflow::DropOldest } else { Overflow::Reject };
             }
             Twist::Linger => kind.linger_millis += 10,
+            Twist::AckTimeout => kind.ack_timeout_millis += 10,
+            Twist::MaxDeliveries => kind.max_deliveries += 1,
+            Twist::DeadLetters => {
+                kind.dead_letters = if kind.dead_letters.is_none() { Some(0) } else { None }
+            }
         }
     }
 }
@@ -75,7 +87,24 @@ pub enum Size {
     Huge,
 }
 
-/// Which deliveries an ack names; numbers count round in what there is.
+/// Who settles; in a stream with the subscription_id that its command gives.
+#[derive(Debug, Clone, Copy)]
+pub enum Settler {
+    Stream { member: u8, given: GivenId },
+    Call { subscription: u8 },
+}
+
+/// How far time moves on.
+#[derive(Debug, Clone, Copy)]
+pub enum Span {
+    Millis(u64),
+    /// To the next deadline,
+    UntilDue,
+    /// and to the last moment before it.
+    UntilJustBeforeDue,
+}
+
+/// Which deliveries an ack, nack or extend names; numbers count round in what there is.
 #[derive(Debug, Clone, Copy)]
 pub enum Pick {
     InFlight(u8),
@@ -89,25 +118,29 @@ pub enum Pick {
 }
 
 /// Members and subscriptions are counted round among those that are there.
+///
+/// `Accept` is one shard's part of a publish that none may refuse; `Burst` is many publishes to connections that
+/// take what they are sent; what is due after an `Advance` without its tick comes with the next input.
 #[derive(Debug, Clone, Copy)]
 pub enum Step {
-    Open { place: u8, given: GivenId, max_in_flight: u8, control_events: bool, twist: Option<Twist> },
+    Open { place: u8, given: GivenId, max_in_flight: u16, control_events: bool, twist: Option<Twist> },
     Leave { member: u8 },
     Resign { member: u8 },
     Publish { topic: u8, size: Size, message_id: Option<u8> },
     Burst { topic: u8, messages: u16 },
+    Accept { topic: u8, size: Size },
     Reserve { topic: u8, size: Size },
     Commit { nth: u8 },
     Abort { nth: u8 },
-    Ack { member: u8, given: GivenId, pick: Pick },
-    Settle { subscription: u8, pick: Pick },
+    Settle { settler: Settler, pick: Pick, action: Action },
     Credit { member: u8, messages: u16 },
-    Advance { millis: u64 },
+    Advance { span: Span, tick: bool },
     Drain,
 }
 
 #[derive(Clone)]
 pub struct Script {
+    /// Those in use: the fewer, the more members meet in one.
     pub places: Vec<Kind>,
     pub near_full_messages: u64,
     pub steps: Vec<Step>,
@@ -119,7 +152,7 @@ impl fmt::Debug for Script {
         let is_used = |at: usize| {
             self.steps
                 .iter()
-                .any(|step| matches!(step, Step::Open { place, .. } if usize::from(*place) == at))
+                .any(|step| matches!(step, Step::Open { place, .. } if usize::from(*place) % self.places.len() == at))
         };
         writeln!(f, "near full below {} messages", self.near_full_messages)?;
         for (at, kind) in self.places.iter().enumerate().filter(|(at, _)| is_used(*at)) {
@@ -127,99 +160,4 @@ impl fmt::Debug for Script {
         }
         self.steps.iter().enumerate().try_for_each(|(number, step)| writeln!(f, "{number:3} {step:?}"))
     }
-}
-
-pub fn script() -> impl Strategy<Value = Script> {
-    (vec(kind(), PLACES), 1..4_u64, vec(step(), 1..STEPS)).prop_map(
-        |(mut places, near_full_messages, steps)| {
-            places[PLACES - STREAMS..].iter_mut().for_each(|kind| kind.mode = Mode::Multi);
-            Script { places, near_full_messages, steps }
-        },
-    )
-}
-
-fn kind() -> impl Strategy<Value = Kind> {
-    let mode = prop_oneof![Just(Mode::Balanced), Just(Mode::Singleton)];
-    let overflow = prop_oneof![
-        3 => Just(Overflow::Reject),
-        2 => Just(Overflow::DropOldest),
-        2 => Just(Overflow::DropNewest),
-        2 => Just(Overflow::Disconnect),
-    ];
-    let linger = prop_oneof![2 => Just(0), 1 => Just(20), 1 => Just(100)];
-    let max_pending = prop_oneof![1 => 1..3_u64, 3 => 3..8_u64, 1 => Just(1000)];
-    (mode, 0..PATTERNS.len() as u8, max_pending, overflow, linger).prop_map(
-        |(mode, patterns, max_pending, overflow, linger_millis)| Kind {
-            mode,
-            patterns,
-            max_pending,
-            overflow,
-            linger_millis,
-        },
-    )
-}
-
-fn step() -> impl Strategy<Value = Step> {
-    let topic = || 0..TOPICS.len() as u8;
-    let any = any::<u8>;
-    prop_oneof![
-        140 => open(),
-        80 => any().prop_map(|member| Step::Leave { member }),
-        30 => any().prop_map(|member| Step::Resign { member }),
-        300 => (topic(), size(), option::of(0..3_u8))
-            .prop_map(|(topic, size, message_id)| Step::Publish { topic, size, message_id }),
-        1 => (topic(), 500..1200_u16).prop_map(|(topic, messages)| Step::Burst { topic, messages }),
-        40 => (topic(), size()).prop_map(|(topic, size)| Step::Reserve { topic, size }),
-        30 => any().prop_map(|nth| Step::Commit { nth }),
-        15 => any().prop_map(|nth| Step::Abort { nth }),
-        150 => (any(), given(), pick()).prop_map(|(member, given, pick)| Step::Ack { member, given, pick }),
-        120 => (any(), pick()).prop_map(|(subscription, pick)| Step::Settle { subscription, pick }),
-        90 => (any(), prop_oneof![9 => 1..4_u16, 1 => Just(2000)])
-            .prop_map(|(member, messages)| Step::Credit { member, messages }),
-        50 => prop_oneof![Just(5), Just(20), Just(100)].prop_map(|millis| Step::Advance { millis }),
-        1 => Just(Step::Drain),
-    ]
-}
-
-fn open() -> impl Strategy<Value = Step> {
-    let twist = prop_oneof![
-        Just(Twist::Mode),
-        Just(Twist::Patterns),
-        Just(Twist::MaxPending),
-        Just(Twist::Overflow),
-        Just(Twist::Linger),
-    ];
-    (0..PLACES as u8, given(), 0..4_u8, any::<bool>(), option::weighted(0.1, twist)).prop_map(
-        |(place, given, max_in_flight, control_events, twist)| Step::Open {
-            place,
-            given,
-            max_in_flight,
-            control_events,
-            twist,
-        },
-    )
-}
-
-fn given() -> impl Strategy<Value = GivenId> {
-    prop_oneof![
-        10 => Just(GivenId::None),
-        10 => Just(GivenId::Own),
-        1 => (0..PLACES as u8).prop_map(GivenId::Other),
-    ]
-}
-
-fn size() -> impl Strategy<Value = Size> {
-    prop_oneof![6 => Just(Size::Small), 2 => Just(Size::Large), 1 => Just(Size::Huge)]
-}
-
-fn pick() -> impl Strategy<Value = Pick> {
-    let nth = any::<u8>;
-    prop_oneof![
-        6 => nth().prop_map(Pick::InFlight),
-        2 => nth().prop_map(Pick::Several),
-        2 => nth().prop_map(Pick::Delivered),
-        1 => nth().prop_map(Pick::NotYet),
-        2 => (0..3_u8).prop_map(Pick::MessageId),
-        1 => nth().prop_map(Pick::BrokersMessageId),
-    ]
 }

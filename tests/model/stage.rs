@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tinybroker::core::{
-    Answer, Core, CoreConfig, Counter, Effect, Input, OpenSpec, Overflow, Settle, SettleTarget, Settlement,
-    SharedOptions, Stats,
+    Action, Answer, Core, CoreConfig, Counter, Effect, GivenUp, Input, Nack, OpenSpec, Overflow, SettleCall,
+    SettleTarget, Settlement, SharedOptions, Stats,
 };
 use tinybroker::model::{
     DeliveryId, GroupName, MemberId, Message, MessageNumber, Mode, SubscriptionId, Ticket, Time, Topic,
@@ -17,13 +17,19 @@ use tinybroker::pattern::Pattern;
 use crate::outcome::{Outcome, Reply, Told};
 
 pub const MAX_PENDING_BYTES: u64 = 1024 * 1024;
+pub const NEAR_FULL_MESSAGES: u64 = 4;
 
 pub struct Stage {
     pub core: Core,
     pub now: Time,
     numbers: u64,
+    applied: u64,
     told: BTreeMap<MemberId, Vec<Told>>,
+    dead_letters: Vec<DeadLetter>,
 }
+
+/// Number, reason and attempts of a message that was given up.
+pub type DeadLetter = (u64, GivenUp, u32);
 
 /// An open with the defaults of its mode and the pattern `*`; a new subscription is called `sub`.
 pub fn open(mode: Mode) -> OpenSpec {
@@ -37,6 +43,9 @@ pub fn open(mode: Mode) -> OpenSpec {
             max_pending: 10_000,
             overflow: Overflow::default_of(mode),
             linger: Duration::ZERO,
+            ack_timeout: Duration::ZERO,
+            max_deliveries: 0,
+            dead_letter_topic: None,
         },
         max_in_flight: u32::from(mode.is_group()),
         control_events: false,
@@ -61,22 +70,44 @@ impl Stage {
         let config = CoreConfig {
             epoch: 100,
             max_pending_bytes: MAX_PENDING_BYTES,
-            near_full_messages: 4,
+            near_full_messages: NEAR_FULL_MESSAGES,
             near_full_bytes: MAX_PENDING_BYTES / 2,
         };
-        Stage { core: Core::new(config), now: Time::default(), numbers: 0, told: BTreeMap::new() }
+        Stage {
+            core: Core::new(config),
+            now: Time::default(),
+            numbers: 0,
+            applied: 0,
+            told: BTreeMap::new(),
+            dead_letters: Vec::new(),
+        }
     }
 
-    /// Applies an input; the invariants are checked after each. Returns the answer, if there is one.
+    /// Applies an input; the invariants are checked after each, where much is held after some. Returns the answer, if there is one.
     pub fn apply(&mut self, input: Input) -> Option<Reply> {
+        let effects = self.effects_of(input);
+        self.hear(effects)
+    }
+
+    fn effects_of(&mut self, input: Input) -> Vec<Effect> {
         let mut effects = Vec::new();
         self.core.apply(self.now, input, &mut effects);
-        self.core.check();
+        self.applied += 1;
+        if self.core.in_flight() < 100 || self.applied.is_multiple_of(100) {
+            self.core.check();
+        }
+        effects
+    }
+
+    fn hear(&mut self, effects: Vec<Effect>) -> Option<Reply> {
         let mut reply = None;
         for effect in effects {
             match effect.into() {
                 Outcome::Member(member, told) => self.told.entry(member).or_default().push(told),
                 Outcome::Answer(_, answer) => reply = Some(answer),
+                Outcome::DeadLetter { message, reason, attempts, .. } => {
+                    self.dead_letters.push((message.as_u64(), reason, attempts));
+                }
                 Outcome::Created(_) | Outcome::Ended(_) => {}
             }
         }
@@ -143,20 +174,38 @@ impl Stage {
         (ticket, self.apply(Input::Reserve { ticket, message }).expect("a reserve is answered"))
     }
 
+    /// In the member's own stream.
+    pub fn settle(&mut self, member: MemberId, target: SettleTarget, action: Action) {
+        self.apply(Input::Settle { member, subscription_id: None, target, action });
+    }
+
     pub fn ack(&mut self, member: MemberId, target: SettleTarget) {
-        self.apply(Input::Ack { member, subscription_id: None, target });
+        self.settle(member, target, Action::Ack);
+    }
+
+    pub fn nack(&mut self, member: MemberId, ids: &[DeliveryId], nack: Nack) {
+        self.settle(member, by_system_id(ids), Action::Nack(nack));
+    }
+
+    pub fn settle_by_call(&mut self, subscription: &str, target: SettleTarget, action: Action) -> Settlement {
+        let call = SettleCall { ticket: self.ticket(), subscription_id: id(subscription), target, action };
+        match self.apply(Input::SettleCall(Box::new(call))) {
+            Some(Reply::Settled(settlement)) => settlement,
+            other => panic!("a call is answered, not {other:?}"),
+        }
     }
 
     pub fn ack_by_call(&mut self, target: SettleTarget) -> Settlement {
-        self.ack_by_call_in("sub", target)
+        self.settle_by_call("sub", target, Action::Ack)
     }
 
-    pub fn ack_by_call_in(&mut self, subscription: &str, target: SettleTarget) -> Settlement {
-        let settle = Settle { ticket: self.ticket(), subscription_id: id(subscription), target };
-        match self.apply(Input::Settle(Box::new(settle))) {
-            Some(Reply::Settled(settlement)) => settlement,
-            other => panic!("an ack by call is answered, not {other:?}"),
-        }
+    pub fn nack_by_call(&mut self, target: SettleTarget, nack: Nack) -> Settlement {
+        self.settle_by_call("sub", target, Action::Nack(nack))
+    }
+
+    /// Zero: as long as the subscription's ack_timeout.
+    pub fn extend_by_call(&mut self, target: SettleTarget, ack_timeout: Duration) -> Settlement {
+        self.settle_by_call("sub", target, Action::Extend { ack_timeout })
     }
 
     pub fn wait(&mut self, span: Duration) {
@@ -191,14 +240,19 @@ impl Stage {
         member
     }
 
+    /// The dead letters since it was last asked.
+    pub fn dead_letters(&mut self) -> Vec<DeadLetter> {
+        std::mem::take(&mut self.dead_letters)
+    }
+
     pub fn stats(&mut self) -> Stats {
-        let mut effects = Vec::new();
-        let ticket = self.ticket();
-        self.core.apply(self.now, Input::Stats { ticket }, &mut effects);
-        match effects.pop() {
-            Some(Effect::Answer(_, Answer::Stats(stats))) => *stats,
-            other => panic!("stats are answered, not {other:?}"),
-        }
+        let input = Input::Stats { ticket: self.ticket() };
+        let mut effects = self.effects_of(input);
+        let Some(Effect::Answer(_, Answer::Stats(stats))) = effects.pop() else {
+            panic!("stats are answered")
+        };
+        self.hear(effects);
+        *stats
     }
 
     pub fn counted(&mut self, counter: Counter) -> u64 {

@@ -2,6 +2,11 @@
 
 mod acks;
 mod balanced;
+mod dead_letters;
 mod lifecycle;
+mod nacks;
 mod overflow;
+mod parked;
+mod parked_limits;
 mod singleton;
+mod timeouts;

@@ -4,112 +4,19 @@
 
 mod members;
 mod messages;
+mod settling;
+mod subscription;
+mod time;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tinybroker::core::{CoreConfig, Input, OpenSpec, Overflow, Role};
-use tinybroker::limits;
-use tinybroker::model::{DeliveryId, MemberId, Message, Mode, SubscriptionId, Ticket, Time};
+use tinybroker::core::{CoreConfig, Input, Overflow};
+use tinybroker::model::{MemberId, Message, Mode, Ticket, Time};
 
 use crate::outcome::{Outcome, Reply, Told};
-
-#[derive(Clone)]
-pub struct Item {
-    place: u64,
-    pub message: Arc<Message>,
-    deliveries: u32,
-    attempts: u32,
-}
-
-impl Item {
-    pub fn delivery_id(&self) -> DeliveryId {
-        DeliveryId { message: self.message.number, delivery: self.deliveries }
-    }
-
-    fn is_called(&self, message_id: &str) -> bool {
-        match self.message.message_id.as_deref() {
-            Some(own) => own == message_id,
-            None => self.message.number.to_string() == message_id,
-        }
-    }
-}
-
-pub struct Member {
-    pub id: MemberId,
-    max_in_flight: usize,
-    control_events: bool,
-    told_role: Option<Role>,
-    /// Costs of what was sent to it and its connection has not taken yet.
-    pub untaken: Vec<u64>,
-}
-
-pub struct Subscription {
-    serial: u64,
-    pub id: SubscriptionId,
-    spec: OpenSpec,
-    /// Whether its last stream asked for acks.
-    asks_acks: bool,
-    waiting: Vec<Item>,
-    /// In order of delivery.
-    pub in_flight: Vec<(MemberId, Item)>,
-    /// SINGLETON: in order of succession. The first is active as soon as it was promoted.
-    pub members: Vec<Member>,
-    active: Option<MemberId>,
-    epoch: u64,
-    /// BALANCED: members with room, the next to be served first.
-    round: Vec<MemberId>,
-    lagged: u64,
-    ends_at: Option<Time>,
-}
-
-impl Subscription {
-    fn mode(&self) -> Mode {
-        self.spec.mode
-    }
-
-    fn member(&mut self, id: MemberId) -> &mut Member {
-        self.members.iter_mut().find(|member| member.id == id).expect("is a member")
-    }
-
-    fn has_room(&self, member: &Member) -> bool {
-        let holds = self.in_flight.iter().filter(|(holder, _)| *holder == member.id).count();
-        (member.max_in_flight == 0 || holds < member.max_in_flight)
-            && member.untaken.len() < limits::MEMBER_WINDOW_MESSAGES as usize
-            && member.untaken.iter().sum::<u64>() < limits::MEMBER_WINDOW_BYTES
-    }
-
-    /// Who has lost room leaves the round, who has got room goes to its end.
-    fn update_round(&mut self) {
-        let roomy = self.members.iter().filter(|member| self.has_room(member)).map(|member| member.id);
-        let roomy: Vec<MemberId> = roomy.collect();
-        self.round.retain(|id| roomy.contains(id));
-        for id in roomy {
-            if !self.round.contains(&id) {
-                self.round.push(id);
-            }
-        }
-    }
-
-    fn next_receiver(&self) -> Option<MemberId> {
-        match self.mode() {
-            Mode::Balanced => self.round.first().copied(),
-            _ => self.members.first().filter(|member| self.has_room(member)).map(|member| member.id),
-        }
-    }
-
-    fn take_back(&mut self, leaver: MemberId) {
-        let (back, rest) = self.in_flight.drain(..).partition(|(holder, _)| *holder == leaver);
-        self.in_flight = rest;
-        let back: Vec<(MemberId, Item)> = back;
-        self.waiting.extend(back.into_iter().map(|(_, item)| item));
-        self.waiting.sort_by_key(|item| item.place);
-    }
-
-    fn waiting_bytes(&self) -> u64 {
-        self.waiting.iter().map(|item| item.message.cost()).sum()
-    }
-}
+use subscription::Item;
+pub use subscription::{Held, Member, Subscription};
 
 struct Reservation {
     ticket: Ticket,
@@ -124,6 +31,7 @@ pub struct Figures {
     pub members: u64,
     pub standbys: u64,
     pub waiting: u64,
+    pub parked: u64,
     pub in_flight: u64,
     pub held_bytes: u64,
     pub near_full: bool,
@@ -133,6 +41,7 @@ pub struct Figures {
 
 pub struct Twin {
     config: CoreConfig,
+    now: Time,
     pub subscriptions: Vec<Subscription>,
     reservations: Vec<Reservation>,
     made: u64,
@@ -149,6 +58,7 @@ impl Twin {
         Twin {
             epoch: config.epoch,
             config,
+            now: Time::default(),
             subscriptions: Vec::new(),
             reservations: Vec::new(),
             made: 0,
@@ -160,21 +70,23 @@ impl Twin {
     }
 
     pub fn apply(&mut self, now: Time, input: &Input) -> Vec<Outcome> {
+        self.now = now;
+        self.expire();
         match input {
-            Input::Open { member, spec } => self.open(now, *member, spec),
-            Input::Leave { member } => self.leave(now, *member),
+            Input::Open { member, spec } => self.open(*member, spec),
+            Input::Leave { member } => self.leave(*member),
             Input::Publish { ticket, message } => self.publish(*ticket, message),
             Input::Accept { ticket, message } => self.accept(*ticket, message),
             Input::Reserve { ticket, message } => self.reserve(*ticket, message),
             Input::Commit { ticket } => self.commit(*ticket),
             Input::Abort { ticket } => self.reservations.retain(|kept| kept.ticket != *ticket),
-            Input::Ack { member, subscription_id, target } => {
-                self.ack_in_stream(now, *member, subscription_id.as_ref(), target);
+            Input::Settle { member, subscription_id, target, action } => {
+                self.settle_in_stream(*member, subscription_id.as_ref(), target, *action);
             }
-            Input::Settle(settle) => self.ack_by_call(settle),
+            Input::SettleCall(call) => self.settle_by_call(call),
             Input::Credit { member, messages, bytes } => self.credit(*member, *messages, *bytes),
-            Input::Resign { member } => self.resign(now, *member),
-            Input::Tick => self.expire(now),
+            Input::Resign { member } => self.resign(*member),
+            Input::Tick => {}
             Input::Drain { grace } => self.drain(*grace),
             Input::Stats { ticket } => self.said.push(Outcome::Answer(*ticket, Reply::Stats)),
         }
@@ -183,9 +95,7 @@ impl Twin {
 
     pub fn figures(&self) -> Figures {
         let all = || self.subscriptions.iter();
-        let held = |s: &Subscription| {
-            s.waiting_bytes() + s.in_flight.iter().map(|(_, item)| item.message.cost()).sum::<u64>()
-        };
+        let held = |s: &Subscription| s.waiting_bytes() + s.in_flight_bytes();
         Figures {
             subscriptions: all().count() as u64,
             members: all().map(|s| s.members.len() as u64).sum(),
@@ -194,10 +104,11 @@ impl Twin {
                 .map(|s| (s.members.len() - usize::from(s.active.is_some())) as u64)
                 .sum(),
             waiting: all().map(|s| s.waiting.len() as u64).sum(),
+            parked: all().flat_map(|s| &s.waiting).filter(|item| item.parked_until.is_some()).count() as u64,
             in_flight: all().map(|s| s.in_flight.len() as u64).sum(),
             held_bytes: all().map(held).sum(),
             near_full: all().any(|s| self.is_near_full(s, held(s))),
-            next_deadline: all().filter_map(|s| s.ends_at).min(),
+            next_deadline: all().flat_map(Subscription::dues).min(),
             counters: self.counters.clone(),
         }
     }

@@ -4,10 +4,11 @@ mod spawn;
 mod usage;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::client::{Connection, rpc};
-use crate::failure::{Doing, Failure};
-use crate::proto::{GetServerInfoRequest, GetServerInfoResponse};
+use crate::failure::{Doing, Failure, within};
+use crate::proto::{GetServerInfoRequest, GetServerInfoResponse, GetStatsRequest, GetStatsResponse};
 use spawn::Spawned;
 use usage::Source;
 pub use usage::Usage;
@@ -31,6 +32,14 @@ impl Target {
     }
 }
 
+/// How long a broker may take to answer what it is asked about itself, even under load.
+const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER: &str = "an answer of the broker";
+
+async fn connect(address: &str) -> Result<Connection, Failure> {
+    Connection::open(address).await.doing("reaching the broker")
+}
+
 /// A broker that takes load.
 pub struct Broker {
     address: String,
@@ -45,7 +54,7 @@ impl Broker {
             Target::Running { address, pid } => {
                 let source = match pid {
                     Some(pid) => Source::Process(*pid),
-                    None => Source::Metrics(Connection::open(address).await.doing("reaching the broker")?),
+                    None => Source::Metrics(Box::new(within(PATIENCE, ANSWER, connect(address)).await?)),
                 };
                 Ok(Broker { address: address.clone(), source, spawned: None })
             }
@@ -61,6 +70,11 @@ impl Broker {
         &self.address
     }
 
+    /// Whether it was started here, so that nobody else uses it.
+    pub fn is_own(&self) -> bool {
+        self.spawned.is_some()
+    }
+
     /// Where [`Broker::usage`] comes from.
     pub fn source(&self) -> &'static str {
         match self.source {
@@ -71,12 +85,27 @@ impl Broker {
 
     /// What the broker has used until now.
     pub async fn usage(&self) -> Result<Usage, Failure> {
-        self.source.usage().await
+        within(PATIENCE, ANSWER, self.source.usage()).await
     }
 
     pub async fn info(&self) -> Result<GetServerInfoResponse, Failure> {
-        let connection = Connection::open(&self.address).await.doing("reaching the broker")?;
-        connection.unary(rpc::SERVER_INFO, &GetServerInfoRequest {}).await.doing("asking what the broker is")
+        let asked = async {
+            let connection = connect(&self.address).await?;
+            connection
+                .unary(rpc::SERVER_INFO, &GetServerInfoRequest {})
+                .await
+                .doing("asking what the broker is")
+        };
+        within(PATIENCE, ANSWER, asked).await
+    }
+
+    /// Its own gauges and counters.
+    pub async fn stats(&self) -> Result<GetStatsResponse, Failure> {
+        let asked = async {
+            let connection = connect(&self.address).await?;
+            connection.unary(rpc::STATS, &GetStatsRequest {}).await.doing("asking the broker for its metrics")
+        };
+        within(PATIENCE, ANSWER, asked).await
     }
 
     /// Ends a broker that was started here, and waits for its end.

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-use crate::failure::{Doing, Failure};
+use crate::failure::{Doing, Failure, within};
 
 /// How long a broker may take until it listens, and until it has ended.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -45,8 +45,7 @@ impl Spawned {
             }
             Err(Failure::BrokerEnded)
         };
-        let too_long = |_| Failure::TooLong { what: "the broker's start".into(), limit: PATIENCE };
-        let address = tokio::time::timeout(PATIENCE, listens).await.map_err(too_long)??;
+        let address = within(PATIENCE, "the broker's start", listens).await?;
         let pid = child.id().ok_or(Failure::BrokerEnded)?;
         Ok(Spawned { child, pid, address, _output: lines })
     }

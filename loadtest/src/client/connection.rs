@@ -1,6 +1,5 @@
 //! One HTTP/2 connection: unary calls and streams.
 
-use std::future::poll_fn;
 use std::io;
 
 use bytes::Bytes;
@@ -90,14 +89,8 @@ impl Connection {
         Ok((Sender::new(body), Receiver::new(response)))
     }
 
-    /// Whether the connection still takes calls.
-    pub async fn is_alive(&self) -> bool {
-        let mut requests = self.requests.clone();
-        !self.driver.is_finished() && poll_fn(|context| requests.poll_ready(context)).await.is_ok()
-    }
-
     /// Closes the socket without a goodbye, as the death of the process would.
-    pub fn cut(self) {
+    pub fn cut(&self) {
         self.driver.abort();
     }
 }

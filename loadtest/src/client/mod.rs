@@ -12,7 +12,7 @@ mod views;
 use std::io;
 
 pub use connection::{Connection, Windows};
-pub use frame::{Frames, frame, frame_into};
+pub use frame::{frame, frame_into};
 pub use stream::{Receiver, Sender};
 pub use views::{Ack, AckCommand, Acked, BatchConfirmed, Confirmed, Delivery, Event, EventKind};
 
@@ -45,13 +45,19 @@ pub enum CallError {
     Decode(#[from] prost::DecodeError),
 }
 
-/// `RESOURCE_EXHAUSTED` of gRPC.
+/// Codes of gRPC.
+const NOT_FOUND: i32 = 5;
 const RESOURCE_EXHAUSTED: i32 = 8;
 
 impl CallError {
     /// Whether the broker said that it has no room: the call was done nowhere.
     pub fn is_refusal(&self) -> bool {
         matches!(self, CallError::Status { code: RESOURCE_EXHAUSTED, .. })
+    }
+
+    /// Whether the broker knows nothing of what was named.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, CallError::Status { code: NOT_FOUND, .. })
     }
 }
 

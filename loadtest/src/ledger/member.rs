@@ -54,7 +54,7 @@ impl Member {
             Ok(delivered) => delivered,
             Err(Broken(promise, how)) => {
                 let to = self.ledger.receiver(self.receiver).member(self.number);
-                self.ledger.report(promise, lane, sequence..=sequence, format_args!("came to {to}{how}"));
+                self.ledger.report(promise, lane, sequence, format_args!("came to {to}{how}"));
                 Delivered::Violation
             }
         }
@@ -131,7 +131,8 @@ impl Member {
 
     /// A message was acked. `certain`: the broker said so (the call settled 1); else the ack was sent.
     ///
-    /// Where members may die, an ack by a call is told twice: not certain before the call, certain after it.
+    /// An ack by a call that is not answered when this member dies is told before that, as not certain: the broker
+    /// may have carried it out.
     pub fn acked(&mut self, lane: LaneId, sequence: u64, certain: bool) {
         self.ledger.acked(lane, self.receiver, self.number, sequence, certain);
     }

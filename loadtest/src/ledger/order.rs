@@ -1,15 +1,17 @@
 //! The order in which one member may get the messages of a lane.
 //!
-//! What the broker promises is that a waiting queue is in publish order and that messages leave it from the front.
-//! What a member may see follows from that:
+//! The broker promises that a waiting queue is in publish order; messages leave it from the front. What a member
+//! may see follows from that:
 //!
-//! - A first attempt was never out of the queue, so it is younger than everything that left the queue before it:
-//!   than all that this member had.
-//! - A member gets something older than what it had before only if that came back in between, and things come
-//!   back only when a member dies. All that one member held comes back at once. So each step back
-//!   takes a death of its own, and what came back from one member comes in order.
-//! - In a SINGLETON group nobody gets anything while another lives, so nothing comes back to a member that is
-//!   active: there is no step back at all. Nor is there in MULTI, where nothing comes back.
+//! - A first attempt never left the queue before, so it is younger than all that did: than all that this member
+//!   had.
+//! - A member gets something older than what it had before only if that came back in between, and that happens
+//!   only when a member dies: then all that it held comes back at once. So each step back takes a death of its
+//!   own, and what came back from one member comes in order.
+//! - While a member of a SINGLETON group is active nobody else holds anything, so nothing comes back: there is no
+//!   step back at all. Nor is there in MULTI, where nothing ever comes back.
+//!
+//! A message whose publish has no known outcome takes no part: it may be enqueued at any time.
 
 use ahash::AHashMap;
 
@@ -23,7 +25,7 @@ pub struct Order {
     returned: AHashMap<(LaneId, u32), u64>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Seen {
     last: u64,
     newest: u64,

@@ -1,7 +1,5 @@
 //! What became of one lane's messages at one receiver.
 
-use std::ops::RangeInclusive;
-
 use super::receiver::Receiver;
 use super::verdict::Promise;
 use super::window::{Place, Window};
@@ -166,30 +164,23 @@ impl Track {
         }
     }
 
-    /// The copies of so many messages sent that should be final when all is quiet, in rows.
+    /// The copies of so many messages sent that should be final when all is quiet.
     pub fn missing(
         &self,
         sent: u64,
         is_confirmed: impl Fn(u64) -> bool,
         is_dead: impl Fn(u32) -> bool,
-    ) -> Vec<(RangeInclusive<u64>, Missing)> {
-        let mut rows: Vec<(RangeInclusive<u64>, Missing)> = Vec::new();
+    ) -> impl Iterator<Item = (u64, Missing)> {
         let untouched = (self.copies.end()..sent).map(|sequence| (sequence, Copied::default()));
-        for (sequence, copy) in self.copies.iter().chain(untouched) {
+        self.copies.iter().chain(untouched).filter_map(move |(sequence, copy)| {
             let missing = match copy.state {
                 State::Awaited if !copy.excused && is_confirmed(sequence) => Missing::NeverCame,
                 State::Held if is_dead(copy.member) => Missing::NeverReturned(copy.member),
                 State::Held => Missing::Unsettled(copy.member),
-                State::Awaited | State::Acked => continue,
+                State::Awaited | State::Acked => return None,
             };
-            match rows.last_mut() {
-                Some((row, same)) if *same == missing && *row.end() + 1 == sequence => {
-                    *row = *row.start()..=sequence
-                }
-                _ => rows.push((sequence..=sequence, missing)),
-            }
-        }
-        rows
+            Some((sequence, missing))
+        })
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::RangeInclusive;
 
 use serde::Serialize;
 
@@ -31,6 +30,8 @@ pub enum Promise {
     Misnumbered,
     /// A delivered message could not be settled.
     Unsettled,
+    /// What a member had when it died came to others too late, or its place to one whose turn it was not.
+    NotHandedOn,
 }
 
 impl fmt::Display for Promise {
@@ -45,6 +46,7 @@ impl fmt::Display for Promise {
             Promise::Miscounted => "confirmed with a wrong count",
             Promise::Misnumbered => "delivered with a wrong attempt",
             Promise::Unsettled => "delivered and not settled",
+            Promise::NotHandedOn => "not handed on as it should be",
         })
     }
 }
@@ -69,6 +71,17 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// Adds what the broker says to be in flight when everything was acked.
+    pub fn left_in_flight(&mut self, deliveries: u64) {
+        if deliveries > 0 {
+            *self.broken.entry(Promise::Unsettled).or_default() += deliveries;
+            self.named.push(format!(
+                "{}: the broker has {deliveries} in flight, all of them acked",
+                Promise::Unsettled
+            ));
+        }
+    }
+
     pub fn passed(&self) -> bool {
         self.broken.is_empty()
     }
@@ -93,15 +106,16 @@ struct Named {
 }
 
 impl Breaches {
-    /// `what` follows the messages: `of lane "a" never came to "b"`.
-    pub fn report(&mut self, promise: Promise, messages: RangeInclusive<u64>, what: String) {
-        let (first, last) = messages.into_inner();
+    /// `what` follows the message: `of lane "a" never came to "b"`.
+    pub fn report(&mut self, promise: Promise, sequence: u64, what: String) {
         let Breach { count, named } = self.0.entry(promise).or_default();
-        *count += last - first + 1;
-        if let Some(row) = named.iter_mut().find(|row| row.last + 1 == first && row.what == what) {
-            row.last = last;
+        *count += 1;
+        if let Some(row) =
+            named.iter_mut().find(|row| row.last.checked_add(1) == Some(sequence) && row.what == what)
+        {
+            row.last = sequence;
         } else if named.len() < NAMED {
-            named.push(Named { first, last, what });
+            named.push(Named { first: sequence, last: sequence, what });
         }
     }
 

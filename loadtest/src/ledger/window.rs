@@ -141,6 +141,9 @@ mod tests {
             let expected = if number % 1000 == 0 { Place::Open(number) } else { Place::Closed };
             assert_eq!(window.look(number), expected);
         }
+        window.close(0);
+        assert_eq!(window.open.front().map(|(number, _)| *number), Some(1000));
+        assert_eq!(window.closed, window.open.len() - window.iter().count());
     }
 
     #[test]

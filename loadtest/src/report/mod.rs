@@ -19,6 +19,9 @@ use serde::Serialize;
 use crate::ledger::Verdict;
 pub use environment::Environment;
 
+/// A run that reaches less than this share of what was offered has not kept up.
+pub const KEPT_UP: f64 = 0.97;
+
 /// Everything that one call of the load test found.
 #[derive(Debug, Serialize)]
 pub struct Report {
@@ -66,6 +69,14 @@ pub struct Run {
 impl Run {
     pub fn passed(&self) -> bool {
         self.verdict.passed()
+    }
+
+    /// Whether the offered rate was reached, near enough; also where none was offered.
+    pub fn kept_up(&self) -> bool {
+        match (self.offered, self.achieved) {
+            (Some(offered), Some(achieved)) => achieved >= KEPT_UP * offered,
+            _ => true,
+        }
     }
 }
 
@@ -154,4 +165,41 @@ pub struct Series {
     pub unit: &'static str,
     /// Seconds since the start of the measurement, and the value.
     pub points: Vec<(f64, f64)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn json_has_the_names_that_readers_rely_on() {
+        let json = serde_json::to_string(&sample::report()).expect("plain data");
+        let report: Value = serde_json::from_str(&json).expect("what was written can be read");
+        let run = &report["runs"][0];
+        assert_eq!(run["scenario"], "queue");
+        assert_eq!(run["name"], "unary, 1 in flight");
+        assert_eq!(run["achieved"], 9_120.0);
+        assert_eq!(run["offered"], Value::Null);
+        assert!(run["cost"]["cpu_us_per_message"].as_f64() > Some(1.0));
+        assert!(run["distributions"][0]["p999_us"].as_f64() > run["distributions"][0]["p50_us"].as_f64());
+        assert_eq!(run["verdict"]["sent"], 273_600);
+        assert_eq!(report["environment"]["broker"]["shards"], 1);
+        let failed = &report["runs"][12]["verdict"]["broken"];
+        assert_eq!((&failed["lost"], &failed["reordered"]), (&Value::from(12), &Value::from(1)));
+    }
+
+    #[test]
+    fn a_distribution_tells_its_times_in_microseconds() {
+        let mut histogram = Histogram::<u64>::new(3).expect("three digits");
+        assert!(Distribution::new("none", &histogram).is_none());
+        histogram.record_n(2_000, 99).expect("in range");
+        histogram.record(1_000_000).expect("in range");
+        let times = Distribution::new("some", &histogram).expect("some times");
+        assert_eq!((times.count, times.p50_us, times.p99_us), (100, 2.0, 2.0));
+        assert!((times.max_us - 1_000.0).abs() < 1.0, "{}", times.max_us);
+        assert!(times.curve.is_sorted_by(|a, b| a.0 <= b.0 && a.1 <= b.1));
+        assert_eq!(times.curve.last().map(|(share, _)| *share), Some(1.0));
+    }
 }

@@ -5,9 +5,6 @@ use std::collections::BTreeMap;
 use super::{Distribution, Report, Run, units};
 use crate::ledger::Verdict;
 
-/// Below this share of the offered rate, a run counts as fallen behind.
-pub const KEPT_UP: f64 = 0.98;
-
 /// The runs of one scenario.
 pub struct Section<'a> {
     pub scenario: &'a str,
@@ -20,9 +17,11 @@ impl Section<'_> {
     }
 }
 
-/// A table; the first column names its rows.
+/// A table.
 #[derive(Debug, Default)]
 pub struct Grid {
+    /// How many columns name the row; the others are values.
+    pub names: usize,
     pub header: Vec<String>,
     pub rows: Vec<Vec<Cell>>,
 }
@@ -51,7 +50,7 @@ impl From<String> for Cell {
 
 impl Grid {
     pub fn new(header: &[&str]) -> Self {
-        Grid { header: header.iter().map(|&name| name.to_owned()).collect(), rows: Vec::new() }
+        Grid { names: 1, header: header.iter().map(|&name| name.to_owned()).collect(), rows: Vec::new() }
     }
 
     pub fn row(&mut self, cells: impl IntoIterator<Item = impl Into<Cell>>) {
@@ -62,7 +61,9 @@ impl Grid {
 
     /// Leaves out the columns in which no row has anything.
     fn without_empty_columns(mut self) -> Self {
-        let told = |column: usize| column == 0 || self.rows.iter().any(|row| row[column].text != units::NONE);
+        let told = |column: usize| {
+            column < self.names || self.rows.iter().any(|row| row[column].text != units::NONE)
+        };
         let keep: Vec<bool> = (0..self.header.len()).map(told).collect();
         let mut kept = keep.iter();
         self.header.retain(|_| *kept.next().unwrap_or(&true));
@@ -164,7 +165,8 @@ pub fn percentile(times: &Distribution, share: f64, us: f64) -> String {
 
 /// What was timed beside the first distributions: all runs of one time, then of the next.
 pub fn more_times(runs: &[&Run]) -> Grid {
-    let mut grid = Grid::new(&["further times", "run", "count", "p50", "p90", "p99", "p99.9", "max"]);
+    let mut grid = Grid::new(&["timed", "run", "count", "p50", "p90", "p99", "p99.9", "max"]);
+    grid.names = 2;
     let further = || runs.iter().flat_map(|run| run.distributions.iter().skip(1).map(|times| (*run, times)));
     let mut names: Vec<&str> = Vec::new();
     for (_, times) in further() {
@@ -273,6 +275,9 @@ pub fn parameters(runs: &[&Run]) -> (BTreeMap<String, String>, Grid) {
             grid.header.push(name.clone());
         }
     }
+    if grid.header.len() == 1 {
+        return (shared, grid);
+    }
     for run in runs {
         let given = |name: &String| or_none(run.parameters.get(name), String::clone);
         let cells: Vec<Cell> =
@@ -286,10 +291,11 @@ pub fn parameters(runs: &[&Run]) -> (BTreeMap<String, String>, Grid) {
 pub fn remarks(run: &Run) -> Vec<String> {
     let mut remarks = run.notes.clone();
     if let (Some(offered), Some(achieved)) = (run.offered, run.achieved)
-        && achieved < offered * KEPT_UP
+        && !run.kept_up()
     {
         remarks.push(format!(
-            "{} of the offered rate was reached: the times are those of a queue that grows, and depend on how long the run is.",
+            "{} of the offered rate was reached: the times are those of a queue that grows, and depend on how \
+             long the run is.",
             units::share(achieved / offered)
         ));
     }

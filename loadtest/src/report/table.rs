@@ -86,9 +86,10 @@ fn markdown_table(grid: &Grid) -> String {
     // The style knows no alignment: a colon at a column's end sets it to the right.
     if let Some(rule) = lines.get_mut(1) {
         let columns: Vec<&str> = rule.trim_matches('|').split('|').collect();
-        let numbers = columns.iter().skip(1).map(|dashes| format!("{}:", &dashes[1..]));
-        let name = columns.first().map(|dashes| (*dashes).to_owned());
-        *rule = format!("|{}|", name.into_iter().chain(numbers).collect::<Vec<_>>().join("|"));
+        let (names, values) = columns.split_at(grid.names.min(columns.len()));
+        let names = names.iter().map(|dashes| (*dashes).to_owned());
+        let values = values.iter().map(|dashes| format!("{}:", &dashes[1..]));
+        *rule = format!("|{}|", names.chain(values).collect::<Vec<_>>().join("|"));
     }
     lines.join("\n")
 }
@@ -100,7 +101,7 @@ fn drawn(grid: &Grid, style: TableStyle, write: impl Fn(&str) -> String) -> Tabl
     for row in &grid.rows {
         table.add_row(row.iter().map(|cell| Cell::new(write(&cell.text))));
     }
-    for column in table.column_iter_mut().skip(1) {
+    for column in table.column_iter_mut().skip(grid.names) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table
@@ -124,15 +125,21 @@ fn terminal_details(run: &Run) -> String {
     if details.is_empty() {
         return String::new();
     }
+    let indented = |line: &str| format!("{:1$}{line}\n", "", usize::from(INDENT));
+    let lines: String =
+        plain(details.into_iter().map(|(what, words)| [what, words])).lines().map(indented).collect();
+    format!("{}\n{lines}", plain([[run.name.clone()]]))
+}
+
+/// Words in columns, wrapped, without lines.
+fn plain(rows: impl IntoIterator<Item = impl IntoIterator<Item = String>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH - INDENT);
-    for (what, words) in details {
-        table.add_row([what, words]);
+    for row in rows {
+        table.add_row(row);
     }
-    let indented = |line: &str| format!("{:1$}{line}\n", "", usize::from(INDENT));
-    let lines: String = table.trim_fmt().lines().map(indented).collect();
-    format!("{}\n{lines}", run.name)
+    table.trim_fmt()
 }
 
 fn markdown_details(run: &Run) -> String {
@@ -159,4 +166,87 @@ fn inline(text: &str) -> String {
         }
     }
     inline
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    fn width(line: &str) -> usize {
+        line.chars().count()
+    }
+
+    #[test]
+    fn text_says_what_came_out() {
+        let text = text(&sample::report());
+        for said in [
+            "queue, times: intended send to delivery",
+            "≥ 412 k/s",
+            "200 k/s → 183 k/s",
+            "14.6 MB",
+            "91.5 % of the offered rate was reached",
+            "12 lost, 1 out of order",
+            "lost: message 0 of lane \"p3\" never came to \"s7\"",
+            "longest without an owner  12.4 s",
+            "FAILED: 1 of 15 ledgers show broken promises.",
+        ] {
+            assert!(text.contains(said), "{said} in\n{text}");
+        }
+        assert!(!text.contains("NaN"));
+    }
+
+    #[test]
+    fn columns_are_aligned() {
+        let text = text(&sample::report());
+        let rule = |line: &&str| line.starts_with('─');
+        let queue: Vec<&str> = text.lines().skip(1).take(6).filter(|line| !rule(line)).collect();
+        assert!(queue.iter().all(|line| width(line) == width(queue[0])), "{queue:#?}");
+        let ends = |line: &&&str| line.ends_with("ok") || line.ends_with("ledger");
+        assert_eq!(queue.iter().filter(ends).count(), 5, "{queue:#?}");
+    }
+
+    #[test]
+    fn the_longest_words_stay_within_the_width() {
+        let mut report = sample::report();
+        for run in &mut report.runs {
+            run.name = "a name of many words that goes on and on ".repeat(4);
+            run.notes.push("unbroken".repeat(40));
+            run.unit = "deliveries";
+        }
+        let text = text(&report);
+        let widest = text.lines().map(width).max();
+        assert!(widest <= Some(usize::from(WIDTH)), "{widest:?}\n{text}");
+    }
+
+    #[test]
+    fn a_percentile_that_too_few_times_tell_is_not_told() {
+        let few = sample::distribution("takeover", 60, 10.0, 1.0);
+        assert_eq!(summary::percentiles(&few)[2..], [units::NONE, units::NONE]);
+        let many = sample::distribution("takeover", 1_000, 10.0, 1.0);
+        assert!(summary::percentiles(&many).iter().all(|told| told != units::NONE));
+    }
+
+    #[test]
+    fn markdown_has_tables_that_markdown_reads() {
+        let mut report = sample::report();
+        report.runs[0].name = "a|b <i> *c*".to_owned();
+        let text = markdown(&report);
+        assert!(text.contains("| a\\|b &lt;i> \\*c\\* "), "{text}");
+        let tables: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
+        let columns = |line: &str| line.replace("\\|", "").matches('|').count();
+        let rules: Vec<usize> = (0..tables.len()).filter(|&at| tables[at].starts_with("|--")).collect();
+        assert!(rules.len() >= 5);
+        for rule in rules {
+            assert!(tables[rule].ends_with("-:|") && columns(tables[rule]) == columns(tables[rule - 1]));
+            assert_eq!(columns(tables[rule]), columns(tables[rule + 1]));
+        }
+        assert!(text.contains("```sh\ntinybroker-loadtest all"));
+    }
+
+    #[test]
+    fn a_report_of_nothing_is_a_sentence() {
+        let report = Report { environment: sample::environment(), runs: vec![] };
+        assert_eq!(text(&report), "Nothing was run.\n");
+    }
 }

@@ -63,6 +63,7 @@ pub fn axis(unit: &str) -> (&str, fn(f64) -> String) {
         "s" | "seconds" => ("", |tick| value(tick, "s")),
         "bytes" => ("", bytes),
         "share" => ("", share),
+        "/s" => ("", rate),
         unit => (unit, count),
     }
 }

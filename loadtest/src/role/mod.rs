@@ -4,10 +4,16 @@ mod completion;
 mod publisher;
 mod publishing;
 mod session;
+mod single;
+mod sleeper;
+mod visitor;
 mod worker;
 
 pub use completion::Completion;
 pub use publisher::{Pace, Publisher};
 pub use publishing::Publishing;
 pub use session::{Arrival, Session};
-pub use worker::{Acking, Worker};
+pub use single::publish_one;
+pub use sleeper::Sleeper;
+pub use visitor::Visitor;
+pub use worker::{Acking, Desk, Worker};

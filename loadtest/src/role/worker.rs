@@ -1,8 +1,10 @@
 //! A member that takes messages and, where its receiver is a group, acks them.
 
+use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use ahash::AHashSet;
 use bytes::{Bytes, BytesMut};
 use clap::ValueEnum;
 use futures_util::future::try_join_all;
@@ -11,16 +13,16 @@ use futures_util::stream::{self, FuturesUnordered, StreamExt, TryStreamExt};
 use super::completion::Completion;
 use super::session::{Arrival, Session};
 use crate::client::{Ack, AckCommand, Acked, CallError, Connection, Delivery, frame_into, rpc};
-use crate::clock;
+use crate::clock::{self, Nanos};
 use crate::crew::{Crew, Station};
 use crate::failure::{Doing, Failure};
-use crate::ledger::{Member, ReceiverId};
+use crate::ledger::{Delivered, LaneId, Member, ReceiverId};
 use crate::payload::Stamp;
 use crate::proto::OpenSubscription;
 use crate::recorder::timed;
 
 /// Subscriptions of one connection that are being opened at the same time.
-const OPENED_AT_ONCE: usize = 64;
+pub(super) const OPENED_AT_ONCE: usize = 64;
 
 /// How a worker settles what it got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -34,6 +36,17 @@ pub enum Acking {
     /// None: a MULTI subscriber.
     #[value(skip)]
     None,
+}
+
+impl fmt::Display for Acking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Acking::Stream => "in-stream acks",
+            Acking::Unary => "unary acks",
+            Acking::Bulk => "bulk acks",
+            Acking::None => "no acks",
+        })
+    }
 }
 
 /// A worker's task.
@@ -58,68 +71,140 @@ impl Worker {
             crew.passive(|station| async move {
                 let connection =
                     Connection::open(&station.trial.address).await.doing("connecting workers")?;
-                let open = |worker: Worker| worker.open(&connection, &station);
-                let desks: Vec<Desk> =
-                    stream::iter(workers).map(open).buffered(OPENED_AT_ONCE).try_collect().await?;
+                let desks = Worker::open_all(workers, &connection, &station).await?;
                 station.start().await;
-                let work = |desk: Desk| desk.work(&connection);
-                try_join_all(desks.into_iter().map(work)).await.doing("a worker's stream").map(drop)
+                Desk::work_all(desks, &connection).await
             });
         }
     }
 
-    async fn open(self, connection: &Connection, station: &Rc<Station>) -> Result<Desk, Failure> {
-        let session = Session::open(connection, self.open).await.doing("opening a subscription")?;
-        let member = station.trial.ledger.join(self.receiver);
-        Ok(Desk {
+    /// Opens the streams of workers that share a connection.
+    pub async fn open_all(
+        workers: Vec<Worker>,
+        connection: &Connection,
+        station: &Rc<Station>,
+    ) -> Result<Vec<Desk>, Failure> {
+        let open = |worker: Worker| worker.open(connection, station);
+        stream::iter(workers).map(open).buffered(OPENED_AT_ONCE).try_collect().await
+    }
+
+    /// Opens the stream; as a standby, waits for the promotion.
+    pub async fn open(self, connection: &Connection, station: &Rc<Station>) -> Result<Desk, Failure> {
+        let session = Session::open(connection, self.open.clone()).await.doing("opening a subscription")?;
+        Ok(self.sit_down(session, station))
+    }
+
+    /// Takes its place in the ledger, with a stream whose first event has come.
+    pub fn sit_down(self, session: Session, station: &Rc<Station>) -> Desk {
+        Desk {
             station: Rc::clone(station),
             session,
-            member,
+            member: station.trial.ledger.join(self.receiver),
             acking: self.acking,
             completion: self.completion,
+            watch: None,
             taken: Vec::new(),
-        })
+            unanswered: AHashSet::new(),
+        }
     }
 }
 
 /// A worker at work.
-struct Desk {
+pub struct Desk {
     station: Rc<Station>,
     session: Session,
     member: Member,
     acking: Acking,
     completion: Option<Arc<Completion>>,
+    watch: Option<Watch>,
     /// What came with the last read and is to be settled.
     taken: Vec<(Stamp, Bytes)>,
+    /// Acked by calls that have not been answered.
+    unanswered: AHashSet<(LaneId, u64)>,
 }
 
+/// Hears of every message and when it came.
+pub type Watch = Box<dyn Fn(&Stamp, Nanos)>;
+
 impl Desk {
-    async fn work(mut self, connection: &Connection) -> Result<(), CallError> {
+    /// Takes and settles what comes to workers that share a connection, without end.
+    pub async fn work_all(mut desks: Vec<Desk>, connection: &Connection) -> Result<(), Failure> {
+        try_join_all(desks.iter_mut().map(|desk| desk.work(connection))).await.map(drop)
+    }
+
+    /// Takes and settles what comes, until this is dropped: with in-stream acks nothing is lost by that.
+    pub async fn work(&mut self, connection: &Connection) -> Result<(), Failure> {
+        self.work_until(connection, std::future::pending()).await
+    }
+
+    /// The same until something happens; then waits for the acks that are under way.
+    pub async fn work_until(
+        &mut self,
+        connection: &Connection,
+        end: impl Future<Output = ()>,
+    ) -> Result<(), Failure> {
+        self.serve(connection, end).await.doing("a worker's stream")
+    }
+
+    pub fn watched_by(self, watch: Watch) -> Self {
+        Desk { watch: Some(watch), ..self }
+    }
+
+    /// Leaves at once: what it holds goes to others.
+    pub fn leave(self) {
+        self.give_up().cancel();
+    }
+
+    /// Tells the ledger that it leaves, which the caller then does by ending the stream.
+    pub fn give_up(mut self) -> Session {
+        for (lane, sequence) in self.unanswered {
+            self.member.acked(lane, sequence, false);
+        }
+        self.member.died();
+        self.session
+    }
+
+    async fn serve(
+        &mut self,
+        connection: &Connection,
+        end: impl Future<Output = ()>,
+    ) -> Result<(), CallError> {
+        tokio::pin!(end);
+        let mut is_over = false;
         let mut calls = FuturesUnordered::new();
-        loop {
-            tokio::select! {
-                more = self.session.more() => {
-                    if !more? {
-                        return Err(CallError::Protocol("the broker ended a worker's stream with OK".into()));
+        while !is_over || !calls.is_empty() {
+            if !is_over {
+                // Messages may have come together with the first event.
+                self.take_all()?;
+                if self.acking == Acking::Unary {
+                    for (stamp, system_id) in self.taken.drain(..) {
+                        self.unanswered.insert((stamp.lane, stamp.sequence));
+                        let subscription_id = self.session.subscription_id.clone();
+                        calls.push(ack_call(connection, subscription_id, system_id, stamp));
                     }
-                    self.take_all()?;
-                    if self.acking == Acking::Unary {
-                        for (stamp, system_id) in self.taken.drain(..) {
-                            let subscription_id = self.session.subscription_id.clone();
-                            calls.push(ack_call(connection, subscription_id, system_id, stamp));
-                        }
-                    } else {
-                        self.ack_in_stream()?;
-                    }
-                }
-                Some(settled) = calls.next() => {
-                    let (stamp, settled) = settled?;
-                    if settled == 1 {
-                        self.member.acked(stamp.lane, stamp.sequence, true);
-                    }
+                } else {
+                    self.ack_in_stream()?;
                 }
             }
             self.station.trial.gate.look();
+            tokio::select! {
+                more = self.session.more(), if !is_over => {
+                    if !more? {
+                        return Err(CallError::Protocol("the broker ended a worker's stream with OK".into()));
+                    }
+                }
+                Some(settled) = calls.next() => self.answered(settled?),
+                () = &mut end, if !is_over => is_over = true,
+            }
+        }
+        Ok(())
+    }
+
+    /// A call that acked a message was answered.
+    fn answered(&mut self, (Stamp { lane, sequence, .. }, settled): (Stamp, u32)) {
+        self.unanswered.remove(&(lane, sequence));
+        if settled == 1 {
+            self.member.acked(lane, sequence, true);
         }
     }
 
@@ -149,11 +234,18 @@ impl Desk {
             self.station.trial.note("messages of other publishers came too; they are not counted".into());
             return;
         };
-        self.member.delivered(stamp.lane, stamp.sequence, delivery.attempt);
+        let delivered = self.member.delivered(stamp.lane, stamp.sequence, delivery.attempt);
         let mut recorder = self.station.recorder.borrow_mut();
         recorder.delivered(stamp.intended, now);
-        if self.completion.as_ref().is_some_and(|completion| completion.is_complete(stamp.sequence)) {
+        // A number that no message has must not reach the completion, which keeps a place for each.
+        if delivered == Delivered::First
+            && self.completion.as_ref().is_some_and(|completion| completion.is_complete(stamp.sequence))
+        {
             recorder.took(timed::LAST_DELIVERY, stamp.intended, now);
+        }
+        drop(recorder);
+        if let Some(watch) = &self.watch {
+            watch(&stamp, now);
         }
         if self.acking != Acking::None {
             self.taken.push((stamp, delivery.system_id));
@@ -183,7 +275,7 @@ impl Desk {
     }
 }
 
-/// Acks by a call of its own, and says how many deliveries that settled.
+/// Acks by a call of its own, and says how many deliveries that settled: what remains unsettled is the ledger's to tell.
 async fn ack_call(
     connection: &Connection,
     subscription_id: Bytes,
@@ -191,6 +283,9 @@ async fn ack_call(
     stamp: Stamp,
 ) -> Result<(Stamp, u32), CallError> {
     let request = Ack { subscription_id, system_id, system_ids: Vec::new() };
-    let acked: Acked = connection.unary(rpc::ACK, &request).await?;
-    Ok((stamp, acked.settled))
+    match connection.unary::<Acked>(rpc::ACK, &request).await {
+        Ok(acked) => Ok((stamp, acked.settled)),
+        Err(error) if error.is_not_found() => Ok((stamp, 0)),
+        Err(error) => Err(error),
+    }
 }

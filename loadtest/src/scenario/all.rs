@@ -8,13 +8,66 @@ use crate::options;
 use crate::report::Run;
 
 /// What a first look takes: about three minutes.
-const QUICK: &[&str] = &["queue --max-in-flight 1 --outstanding 1 --duration 3s", "queue --duration 3s"];
+const QUICK: &[&str] = &[
+    "queue --max-in-flight 1 --outstanding 1 --duration 3s --warm-up 1s",
+    "queue --max-in-flight 16 --duration 3s --warm-up 1s",
+    "queue --duration 3s --warm-up 1s",
+    "queue --ack unary --duration 3s --warm-up 1s",
+    "fanout --subscribers 1 --duration 2s --warm-up 1s",
+    "fanout --subscribers 50 --duration 3s --warm-up 1s",
+    "fanout --subscribers 1000 --connections 10 --duration 3s --warm-up 1s",
+    "latency --rates 1000,10000 --duration 3s --warm-up 1s",
+    "latency --rates 5000 --sweep --duration 1s --warm-up 500ms",
+    "patterns --duration 3s --warm-up 500ms",
+    "confirm --duration 3s --warm-up 500ms",
+    "failover --kills 60 --duration 4s --warm-up 500ms",
+    "churn --duration 5s --warm-up 500ms",
+    "slow --duration 700ms --warm-up 300ms",
+    "connections --duration 2s --warm-up 0s",
+    "soak --duration 8s --warm-up 500ms",
+    "prefetch --depths 1,16,256 --duration 2s --warm-up 500ms",
+];
 
 /// What proves that the promises are kept, and measures nothing: about half a minute.
-const SMOKE: &[&str] = &["queue --duration 1s --warm-up 0s"];
+const SMOKE: &[&str] = &[
+    "queue --groups 2 --max-in-flight 1 --outstanding 1 --duration 1s --warm-up 0s",
+    "queue --ack unary --duration 1s --warm-up 0s",
+    "queue --ack bulk --rate 2000 --duration 1s --warm-up 0s",
+    "fanout --subscribers 20 --outstanding 1 --duration 1s --warm-up 0s",
+    "failover --kills 9 --duration 1s --warm-up 0s",
+    "churn --groups 40 --publishers 20 --churn 200 --rate 1000 --duration 1s --warm-up 0s",
+    "slow --rounds 1 --duration 1s --warm-up 0s",
+    "connections --streams 200 --duration 200ms --warm-up 0s",
+    "patterns --patterns 1000 --duration 1s --warm-up 0s",
+    "soak --duration 2s --warm-up 0s",
+];
 
 /// What a decision is based on: about half an hour.
-const FULL: &[&str] = &["queue --max-in-flight 1", "queue --max-in-flight 16", "queue"];
+const FULL: &[&str] = &[
+    "queue --max-in-flight 1 --outstanding 1",
+    "queue --max-in-flight 16",
+    "queue",
+    "queue --ack unary",
+    "queue --ack bulk",
+    "queue --groups 1000 --workers 1000 --connections 4",
+    "fanout --subscribers 1",
+    "fanout --subscribers 50",
+    "fanout --subscribers 1000 --connections 10",
+    "fanout --subscribers 10000 --connections 10",
+    "latency --sweep --duration 5s",
+    "patterns --patterns 10000,100000,1000000",
+    "confirm",
+    "failover",
+    "failover --kills 1000 --duration 40s",
+    "churn",
+    "churn --ack stream --churn 2000 --duration 30s",
+    "slow",
+    "slow --own-connection",
+    "slow --rate 5000",
+    "connections --streams 1000,10000",
+    "soak --duration 10m",
+    "prefetch",
+];
 
 #[derive(Debug, Clone, Args)]
 pub struct Options {
@@ -37,7 +90,11 @@ pub async fn run(lab: &Lab, options: &Options) -> Result<Vec<Run>, Failure> {
     for line in lines {
         let parsed = parse(line)?;
         let lab = Lab { target: lab.target.clone(), load: parsed.load, progress: lab.progress.clone() };
-        runs.extend(Box::pin(parsed.scenario.run(&lab)).await?);
+        let made = Box::pin(parsed.scenario.run(&lab)).await?;
+        runs.extend(made.into_iter().map(|mut run| {
+            run.parameters.insert("command".into(), (*line).into());
+            run
+        }));
     }
     Ok(runs)
 }

@@ -1,11 +1,17 @@
 //! What can be measured: one file a scenario. Each takes a [`Lab`] and its options, and returns the runs it made.
 
 pub mod all;
+pub mod churn;
 pub mod confirm;
+pub mod connections;
+pub mod failover;
 pub mod fanout;
 pub mod latency;
+pub mod patterns;
 pub mod prefetch;
 pub mod queue;
+pub mod slow;
+pub mod soak;
 
 use clap::Subcommand;
 
@@ -25,8 +31,23 @@ pub enum Scenario {
     Confirm(confirm::Options),
     /// A work queue at rising max_in_flight.
     Prefetch(prefetch::Options),
+    /// Many live patterns, of which each message matches one.
+    Patterns(patterns::Options),
+    /// Workers and active singletons killed under load, and how long until others have what they held.
+    Failover(failover::Options),
+    /// Members that join and leave many groups all the time, under load.
+    Churn(churn::Options),
+    /// A subscriber that reads nothing beside fast ones.
+    Slow(slow::Options),
+    /// Many idle streams, woken by one message each.
+    Connections(connections::Options),
+    /// A mix for a long time, and whether memory or descriptors grow.
+    Soak(soak::Options),
     /// Every scenario, one after the other.
     All(all::Options),
+    /// A member that `failover` starts to kill it.
+    #[command(hide = true)]
+    Victim(failover::victim::Options),
 }
 
 impl Scenario {
@@ -37,7 +58,14 @@ impl Scenario {
             Scenario::Latency(options) => latency::run(lab, options).await,
             Scenario::Confirm(options) => confirm::run(lab, options).await,
             Scenario::Prefetch(options) => prefetch::run(lab, options).await,
+            Scenario::Patterns(options) => patterns::run(lab, options).await,
+            Scenario::Failover(options) => failover::run(lab, options).await,
+            Scenario::Churn(options) => churn::run(lab, options).await,
+            Scenario::Slow(options) => slow::run(lab, options).await,
+            Scenario::Connections(options) => connections::run(lab, options).await,
+            Scenario::Soak(options) => soak::run(lab, options).await,
             Scenario::All(options) => all::run(lab, options).await,
+            Scenario::Victim(options) => options.run().await.map(|()| Vec::new()),
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::role::{Acking, Pace, Publisher, Publishing, Worker};
 use crate::trial::Trial;
 
 #[derive(Debug, Clone, Args)]
+#[group(skip)]
 pub struct Options {
     /// Publishers, each on a connection of its own.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
@@ -75,13 +76,7 @@ impl Options {
     }
 
     fn name(&self) -> String {
-        let Options { publishers, workers, groups, max_in_flight, .. } = self;
-        let ack = match self.ack {
-            Acking::Stream => "in-stream acks",
-            Acking::Unary => "unary acks",
-            Acking::Bulk => "bulk acks",
-            Acking::None => "no acks",
-        };
+        let Options { publishers, workers, groups, max_in_flight, ack, .. } = self;
         let groups = if *groups == 1 { String::new() } else { format!(", {groups} groups") };
         format!("{publishers} → {workers}{groups}, {max_in_flight} in flight, {}, {ack}", self.publish)
     }

@@ -17,6 +17,7 @@ pub use settle::{SettleRequest, ack, extend, nack};
 
 use super::Failure;
 use crate::core::{Action, SettleTarget};
+use crate::limits;
 use crate::model::SubscriptionId;
 use crate::proto;
 use crate::proto::subscribe_command::Command as WireCommand;
@@ -64,6 +65,18 @@ fn duration(field: &'static str, given: Option<prost_types::Duration>) -> Result
         return Err(Failure::invalid(field, "has nanos above 999,999,999"));
     }
     Ok(Duration::new(given.seconds as u64, given.nanos as u32))
+}
+
+/// A time after which a delivery is taken back; so short a one that no client could keep it is a mistake.
+fn ack_timeout(given: Option<prost_types::Duration>) -> Result<Duration, Failure> {
+    let timeout = duration("ack_timeout", given)?;
+    if !timeout.is_zero() && timeout < limits::ACK_TIMEOUT {
+        return Err(Failure::invalid(
+            "ack_timeout",
+            format!("is {timeout:?}; give at least {:?}", limits::ACK_TIMEOUT),
+        ));
+    }
+    Ok(timeout)
 }
 
 fn id_field<T>(field: &'static str, parsed: Result<T, crate::model::IdError>) -> Result<T, Failure> {

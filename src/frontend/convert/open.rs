@@ -1,4 +1,4 @@
-use super::{Bounds, Failure, duration, id_field, invalid_topic};
+use super::{Bounds, Failure, ack_timeout, duration, id_field, invalid_topic};
 use crate::core::{OpenSpec, Overflow, SharedOptions};
 use crate::limits;
 use crate::model::{GroupName, Mode, SubscriptionId, Topic};
@@ -57,7 +57,7 @@ pub fn request(open: proto::OpenSubscription, bounds: &Bounds) -> Result<OpenReq
             max_pending: max_pending(open.max_pending, bounds.max_pending)?,
             overflow: overflow(open.overflow, mode)?,
             linger: duration("linger", open.linger)?,
-            ack_timeout: duration("ack_timeout", open.ack_timeout)?,
+            ack_timeout: ack_timeout(open.ack_timeout)?,
             max_deliveries: open.max_deliveries,
             dead_letter_topic: dead_letter_topic(&open.dead_letter_topic, &patterns)?,
         },

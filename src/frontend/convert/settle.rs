@@ -1,6 +1,6 @@
 use smallvec::SmallVec;
 
-use super::{Command, Failure, duration, id_field};
+use super::{Command, Failure, ack_timeout, duration, id_field};
 use crate::core::{Action, Nack, SettleTarget};
 use crate::model::{DeliveryId, SubscriptionId};
 use crate::proto;
@@ -22,7 +22,7 @@ pub fn nack(request: proto::NackRequest) -> Result<SettleRequest, Failure> {
 
 pub fn extend(request: proto::ExtendRequest) -> Result<SettleRequest, Failure> {
     let target = target(&request.system_id, &request.system_ids, request.message_id)?;
-    let action = Action::Extend { ack_timeout: duration("ack_timeout", request.ack_timeout)? };
+    let action = Action::Extend { ack_timeout: ack_timeout(request.ack_timeout)? };
     Ok((named(&request.subscription_id)?, target, action))
 }
 
@@ -38,7 +38,7 @@ pub fn nack_command(nack: proto::Nack) -> Result<Command, Failure> {
 
 pub fn extend_command(extend: proto::Extend) -> Result<Command, Failure> {
     let target = target(&extend.system_id, &extend.system_ids, extend.message_id)?;
-    let ack_timeout = duration("ack_timeout", extend.ack_timeout)?;
+    let ack_timeout = ack_timeout(extend.ack_timeout)?;
     command(&extend.subscription_id, target, Action::Extend { ack_timeout })
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tinybroker::core::{Counter, EndReason, Input, OpenSpec, SettleTarget, Settlement};
+use tinybroker::core::{Action, Counter, EndReason, Input, OpenSpec, SettleTarget, Settlement};
 use tinybroker::model::Mode;
 
 use crate::outcome::{Reply, Told};
@@ -25,7 +25,7 @@ fn f01_an_ack_from_elsewhere_settles_once_and_the_next_message_comes_at_once() {
     assert_eq!(stage.ack_by_call(by_system_id(&[delivery(77, 1)])), Settlement::NotInFlight);
     let foreign = SettleTarget::Deliveries { ids: Default::default(), unknown: 1 };
     assert_eq!(stage.ack_by_call(foreign), Settlement::NotInFlight);
-    assert_eq!(stage.ack_by_call_in("no-such", one), Settlement::UnknownSubscription);
+    assert_eq!(stage.settle_by_call("no-such", one, Action::Ack), Settlement::UnknownSubscription);
     assert_eq!(stage.counted(Counter::AckNotFound), 3);
 }
 
@@ -106,7 +106,8 @@ fn a_command_for_another_subscription_ends_its_stream_alone() {
     stage.publish_all([1]);
     stage.told(wrong);
     let (subscription_id, target) = (Some(id("other")), by_system_id(&[delivery(1, 1)]));
-    stage.apply(Input::Ack { member: wrong, subscription_id, target });
+    let action = Action::Ack;
+    stage.apply(Input::Settle { member: wrong, subscription_id, target, action });
     assert_eq!(stage.told(wrong), [Told::End(EndReason::OtherSubscription)]);
     assert_eq!(stage.deliveries(right), [delivery(1, 2)]);
 }

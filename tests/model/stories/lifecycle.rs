@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tinybroker::core::{Counter, EndReason, Input, OpenSpec, Overflow, Settlement};
-use tinybroker::model::{GroupName, Mode};
+use tinybroker::model::{GroupName, Mode, Topic};
 use tinybroker::pattern::Pattern;
 
 use crate::outcome::{Reply, Told};
@@ -92,13 +92,17 @@ fn a_later_member_that_does_not_agree_is_told_in_what() {
         change(&mut spec);
         spec
     };
-    let cases: [(&'static str, OpenSpec); 6] = [
+    let dead = || Topic::parse("dead").expect("a topic");
+    let cases: [(&'static str, OpenSpec); 9] = [
         ("mode", differing(&|spec| spec.mode = Mode::Singleton)),
         ("subscription_id", differing(&|spec| spec.subscription_id = Some(id("mine")))),
         ("set of topic_patterns", differing(&|spec| spec.patterns.push(Pattern::parse("a").expect("one")))),
         ("max_pending", differing(&|spec| spec.options.max_pending += 1)),
         ("overflow policy", differing(&|spec| spec.options.overflow = Overflow::DropNewest)),
         ("linger", differing(&|spec| spec.options.linger = LINGER)),
+        ("ack_timeout", differing(&|spec| spec.options.ack_timeout = LINGER)),
+        ("max_deliveries", differing(&|spec| spec.options.max_deliveries = 3)),
+        ("dead_letter_topic", differing(&|spec| spec.options.dead_letter_topic = Some(dead()))),
     ];
     for (what, spec) in cases {
         let refused = stage.join(&spec);

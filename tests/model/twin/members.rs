@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use tinybroker::core::{EndReason, OpenSpec, Role};
-use tinybroker::model::{MemberId, Mode, Time};
+use tinybroker::model::{MemberId, Mode};
 
 use super::{Member, Subscription, Twin};
 use crate::outcome::{Outcome, Told};
 
 impl Twin {
-    pub(super) fn open(&mut self, now: Time, id: MemberId, spec: &OpenSpec) {
-        self.expire(now);
+    pub(super) fn open(&mut self, id: MemberId, spec: &OpenSpec) {
         let serial = match self.find_or_create(spec) {
             Ok(serial) => serial,
             Err(refusal) => return self.tell(id, refusal),
@@ -69,26 +68,28 @@ impl Twin {
         self.made
     }
 
-    pub(super) fn leave(&mut self, now: Time, id: MemberId) {
+    pub(super) fn leave(&mut self, id: MemberId) {
+        let now = self.now;
         let Some(subscription) = self.of_member(id) else { return };
         let (serial, linger) = (subscription.serial, subscription.spec.options.linger);
         if subscription.members.len() == 1 && linger.is_zero() {
             return self.end(serial, "dropped_subscription_ended");
         }
         subscription.members.retain(|member| member.id != id);
-        subscription.take_back(id);
+        self.take_back(serial, id);
+        let subscription = self.by_serial(serial).expect("is there");
         if subscription.members.is_empty() {
             subscription.ends_at = Some(now + linger);
         }
         self.after_membership(serial);
     }
 
-    pub(super) fn resign(&mut self, now: Time, id: MemberId) {
+    pub(super) fn resign(&mut self, id: MemberId) {
         let Some(subscription) = self.of_member(id) else { return };
         let (serial, mode) = (subscription.serial, subscription.mode());
         if mode != Mode::Singleton {
             self.tell(id, Told::End(EndReason::ResignOutsideSingleton { mode: mode.name() }));
-            return self.leave(now, id);
+            return self.leave(id);
         }
         if subscription.active != Some(id) {
             return self.count("resign_ignored", 1);
@@ -96,7 +97,7 @@ impl Twin {
         let member = subscription.members.remove(0);
         subscription.members.push(member);
         subscription.active = None;
-        subscription.take_back(id);
+        self.take_back(serial, id);
         self.after_membership(serial);
     }
 
@@ -131,20 +132,14 @@ impl Twin {
         self.feed(serial);
     }
 
+    /// What was held is dropped, and counted.
     pub(super) fn end(&mut self, serial: u64, reason: &'static str) {
+        self.give_up_last_attempts(serial);
         let at = self.subscriptions.iter().position(|s| s.serial == serial).expect("is there");
         let subscription = self.subscriptions.remove(at);
         self.count(reason, subscription.waiting.len());
         self.count("dropped_subscription_ended_in_flight", subscription.in_flight.len());
         self.said.push(Outcome::Ended(subscription.id));
-    }
-
-    pub(super) fn expire(&mut self, now: Time) {
-        let mut due: Vec<(Time, u64)> =
-            self.subscriptions.iter().filter_map(|s| Some((s.ends_at?, s.serial))).collect();
-        due.retain(|(at, _)| *at <= now);
-        due.sort();
-        due.into_iter().for_each(|(_, serial)| self.end(serial, "dropped_subscription_ended"));
     }
 
     pub(super) fn drain(&mut self, grace: Duration) {
@@ -167,6 +162,9 @@ fn agree(found: &Subscription, spec: &OpenSpec) -> Result<u64, Told> {
         ("max_pending", ours.max_pending != theirs.max_pending),
         ("overflow policy", ours.overflow != theirs.overflow),
         ("linger", ours.linger != theirs.linger),
+        ("ack_timeout", ours.ack_timeout != theirs.ack_timeout),
+        ("max_deliveries", ours.max_deliveries != theirs.max_deliveries),
+        ("dead_letter_topic", ours.dead_letter_topic != theirs.dead_letter_topic),
     ];
     differs.retain(|(_, differs)| *differs);
     let differs: Vec<&str> = differs.into_iter().map(|(what, _)| what).collect();

@@ -1,11 +1,11 @@
-//! What becomes of messages: published, refused, delivered, settled.
+//! What becomes of messages: published, refused, delivered.
 
 use std::sync::Arc;
 
-use tinybroker::core::{EndReason, Overflow, PublishRefusal, Settle, SettleTarget, Settlement};
-use tinybroker::model::{MemberId, Message, SubscriptionId, Ticket, Time};
+use tinybroker::core::{EndReason, Overflow, PublishRefusal};
+use tinybroker::model::{MemberId, Message, Ticket};
 
-use super::{Item, Reservation, Subscription, Twin};
+use super::{Held, Item, Reservation, Subscription, Twin};
 use crate::outcome::{Outcome, Reply, Told};
 
 impl Twin {
@@ -106,7 +106,13 @@ impl Twin {
             _ => {}
         }
         s.lagged += dropped;
-        s.waiting.push(Item { place, message: message.clone(), deliveries: 0, attempts: 0 });
+        s.waiting.push(Item {
+            place,
+            message: message.clone(),
+            deliveries: 0,
+            attempts: 0,
+            parked_until: None,
+        });
         self.count("dropped_oldest", dropped as usize);
         self.count("accepted", 1);
         self.feed(serial);
@@ -128,31 +134,37 @@ impl Twin {
         self.end(serial, "dropped_disconnect");
     }
 
+    /// Hands out what is ready, as long as somebody has room.
     pub(super) fn feed(&mut self, serial: u64) {
-        let draining = self.draining;
-        let Some(s) = self.by_serial(serial) else { return };
+        while !self.draining && self.deliver_next(serial) {}
+    }
+
+    fn deliver_next(&mut self, serial: u64) -> bool {
+        let Some(s) = self.by_serial(serial) else { return false };
         s.update_round();
-        let Some(receiver) = s.next_receiver().filter(|_| !draining && !s.waiting.is_empty()) else { return };
-        let mut item = s.waiting.remove(0);
+        let (Some(at), Some(receiver)) = (s.next_ready(), s.next_receiver()) else { return false };
+        let mut item = s.waiting.remove(at);
         item.deliveries += 1;
         item.attempts += 1;
-        let lagged = std::mem::take(&mut s.lagged);
-        let epoch = s.epoch;
+        let (epoch, lagged) = (s.epoch, std::mem::take(&mut s.lagged));
+        let (id, attempt, timeout) = (item.delivery_id(), item.attempts, s.spec.options.ack_timeout);
+        s.round.retain(|id| *id != receiver);
         let member = s.member(receiver);
         member.untaken.push(item.message.cost());
-        let unacked = member.max_in_flight == 0;
-        if !unacked {
-            s.in_flight.push((receiver, item.clone()));
-        }
-        s.round.retain(|id| *id != receiver);
         if lagged > 0 {
             self.tell(receiver, Told::Lagged(lagged));
         }
-        self.tell(receiver, Told::Deliver { id: item.delivery_id(), attempt: item.attempts, epoch });
+        self.tell(receiver, Told::Deliver { id, attempt, epoch });
         self.count("delivered", 1);
-        self.count("redelivered", usize::from(item.deliveries > 1));
-        self.count("sent_unacked", usize::from(unacked));
-        self.feed(serial);
+        self.count("redelivered", usize::from(id.delivery > 1));
+        let due = self.after(timeout);
+        let s = self.by_serial(serial).expect("is there");
+        if s.member(receiver).max_in_flight > 0 {
+            s.in_flight.push(Held { holder: receiver, item, due });
+        } else {
+            self.count("sent_unacked", 1);
+        }
+        true
     }
 
     pub(super) fn credit(&mut self, member: MemberId, messages: u32, bytes: u64) {
@@ -161,60 +173,5 @@ impl Twin {
         assert_eq!(taken, bytes, "a connection takes what it was sent");
         let serial = s.serial;
         self.feed(serial);
-    }
-
-    pub(super) fn ack_in_stream(
-        &mut self,
-        now: Time,
-        member: MemberId,
-        given: Option<&SubscriptionId>,
-        target: &SettleTarget,
-    ) {
-        let Some(s) = self.of_member(member) else { return };
-        if given.is_some_and(|given| *given != s.id) {
-            self.tell(member, Told::End(EndReason::OtherSubscription));
-            return self.leave(now, member);
-        }
-        if s.asks_acks {
-            let serial = s.serial;
-            self.settle(serial, target, Some(member));
-        }
-    }
-
-    pub(super) fn ack_by_call(&mut self, settle: &Settle) {
-        let settlement = match self.subscriptions.iter().find(|s| s.id == settle.subscription_id) {
-            None => Settlement::UnknownSubscription,
-            Some(s) if !s.asks_acks => Settlement::NotAsked,
-            Some(s) => match self.settle(s.serial, &settle.target, None) {
-                0 => Settlement::NotInFlight,
-                settled => Settlement::Done { settled },
-            },
-        };
-        self.said.push(Outcome::Answer(settle.ticket, Reply::Settled(settlement)));
-    }
-
-    /// Settles what is named, at `only` that member where given.
-    fn settle(&mut self, serial: u64, target: &SettleTarget, only: Option<MemberId>) -> u32 {
-        let s = self.by_serial(serial).expect("is there");
-        let mut settle_first = |is_named: &dyn Fn(&Item) -> bool| {
-            let wanted =
-                |(holder, item): &(MemberId, Item)| only.is_none_or(|only| only == *holder) && is_named(item);
-            let Some(at) = s.in_flight.iter().position(wanted) else { return false };
-            s.in_flight.remove(at);
-            s.update_round();
-            true
-        };
-        let (settled, asked) = match target {
-            SettleTarget::Deliveries { ids, unknown } => {
-                let settled =
-                    ids.iter().filter(|&id| settle_first(&|item| item.delivery_id() == *id)).count();
-                (settled, ids.len() + *unknown as usize)
-            }
-            SettleTarget::Message(id) => (usize::from(settle_first(&|item| item.is_called(id))), 1),
-        };
-        self.count("acked", settled);
-        self.count("ack_not_found", asked - settled);
-        self.feed(serial);
-        settled as u32
     }
 }

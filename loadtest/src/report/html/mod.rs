@@ -4,6 +4,9 @@ mod chart;
 mod plot;
 mod scale;
 mod section;
+mod stroke;
+#[cfg(test)]
+mod tests;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -91,7 +94,9 @@ fn overview(sections: &[Section<'_>]) -> Markup {
             @for (index, section) in sections.iter().enumerate() {
                 li { a href={ "#" (id(index)) } class=(if section.passed() { "good" } else { "bad" }) {
                     strong { (section.scenario) }
-                    span { (runs(section.runs.len())) (if section.passed() { ", ledger ok" } else { ", ledger FAILED" }) }
+                    span {
+                        (runs(section.runs.len())) (if section.passed() { ", ledger ok" } else { ", ledger FAILED" })
+                    }
                 } }
             }
         } }
@@ -109,9 +114,9 @@ fn reading() -> Markup {
         dl {
             dt { "Rates" }
             dd {
-                "What came through a second, within the measured seconds alone. “a → b”: a was offered on a schedule \
-                 that does not wait for the broker, b was achieved. “≥”: the load test had no time left, the broker \
-                 could have done more."
+                "What came through a second, within the measured seconds alone. “a → b”: a was offered on a \
+                 schedule that does not wait for the broker, b was achieved. “≥”: the load test had no time left, \
+                 the broker could have done more."
             }
             dt { "Times" }
             dd {
@@ -127,9 +132,9 @@ fn reading() -> Markup {
             dt { "Ledger" }
             dd {
                 "Every message that was sent is entered, every delivery checked against it, and at the end what is \
-                 missing is named. One broken promise fails the run. Refused: the broker said no. Outcome unknown: the \
-                 publisher never learned whether the broker took it, so it may have come or not. Delivered again: its \
-                 receiver had had it before, and one that held it had died."
+                 missing is named. One broken promise fails the run. Refused: the broker said no. Outcome unknown: \
+                 the publisher never learned whether the broker took it, so it may have come or not. Delivered \
+                 again: its receiver had had it before, and one that held it had died."
             }
         }
     }

@@ -1,15 +1,14 @@
 //! One plot as inline SVG, with its legend. Colours are classes, so that the page's style decides on them.
 
-use std::fmt::Write;
-
 use maud::{Markup, html};
 
 use super::scale::Scale;
+use super::stroke::{columns, number, path};
 
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 330.0;
 const LEFT: f64 = 62.0;
-const RIGHT: f64 = 16.0;
+const RIGHT: f64 = 28.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 46.0;
 
@@ -18,7 +17,7 @@ const CHARACTER: f64 = 6.6;
 const GAP: f64 = 10.0;
 
 /// Lines of a plot that the reader can hide; the style has a rule for each.
-const TOGGLES: usize = 16;
+pub const TOGGLES: usize = 16;
 
 /// How many colours of each kind the style has.
 const CATEGORIES: usize = 7;
@@ -88,7 +87,7 @@ impl Default for Ink {
 }
 
 impl Ink {
-    fn class(self) -> String {
+    pub fn class(self) -> String {
         match self {
             Ink::Category(index) => format!("c{} d{}", index % CATEGORIES, index / CATEGORIES % 3),
             Ink::Ramp(step) => format!("r{} d0", step.min(RAMP - 1)),
@@ -120,6 +119,10 @@ impl Plot {
         Some((across(self.x.scale.place(x)?), up(self.y.scale.place(y)?)))
     }
 
+    fn places(&self, points: &[(f64, f64)]) -> Vec<Option<(f64, f64)>> {
+        points.iter().map(|point| self.place(*point)).collect()
+    }
+
     /// The drawing. `id` must be its own on the page.
     pub fn svg(&self, id: &str) -> Markup {
         let names: Vec<&str> = self.lines.iter().map(|line| line.name.as_str()).collect();
@@ -130,11 +133,11 @@ impl Plot {
                 @if let Some(shading) = self.shading() { (shading) }
                 (self.axes())
                 @if let Some((_, points)) = &self.reference {
-                    path class="line reference" d=(self.path(points)) {}
+                    path class="line reference" d=(path(&self.places(points))) {}
                 }
                 @for (index, line) in self.lines.iter().enumerate() {
                     g class={ "l" (index) " " (line.ink.class()) } {
-                        path class="line" d=(self.path(&line.points)) {}
+                        (self.curve(&line.points))
                         @for mark in &line.marks { (self.mark(mark, line.ink)) }
                     }
                 }
@@ -195,17 +198,19 @@ impl Plot {
         })
     }
 
-    fn path(&self, points: &[(f64, f64)]) -> String {
-        let mut path = String::new();
-        let mut joined = false;
-        for place in thinned(points.iter().map(|point| self.place(*point))) {
-            if let Some((x, y)) = place {
-                // Writing to a string cannot fail.
-                let _ = write!(path, "{}{} {}", if joined { 'L' } else { 'M' }, number(x), number(y));
-            }
-            joined = place.is_some();
+    fn curve(&self, points: &[(f64, f64)]) -> Markup {
+        let places = self.places(points);
+        if !crowded(points) {
+            return html! { path class="line" d=(path(&places)) {} };
         }
-        path
+        let columns = columns(&places);
+        let mean: Vec<_> = columns.iter().map(|column| Some((column.x, column.mean))).collect();
+        let top = columns.iter().map(|column| Some((column.x, column.top)));
+        let bottom = columns.iter().rev().map(|column| Some((column.x, column.bottom)));
+        html! {
+            path class="band" d=(path(&top.chain(bottom).collect::<Vec<_>>())) {}
+            path class="line" d=(path(&mean)) {}
+        }
     }
 
     fn mark(&self, mark: &Mark, ink: Ink) -> Markup {
@@ -249,6 +254,9 @@ impl Plot {
                         "hollow: the load test was saturated",
                     ))
                 }
+                @if self.lines.iter().any(|line| crowded(&line.points)) {
+                    (sign(html! { path class="band" d="M0 0H28V12H0Z" {} }, "band: least to most, line: mean"))
+                }
                 @if let Some(shade) = &self.shade {
                     (sign(html! { rect class="shade" width="28" height="12" {} }, &shade.reason))
                 }
@@ -276,37 +284,9 @@ fn swatch(line: &Line) -> Markup {
     }
 }
 
-/// At most a handful of points for each unit of width: the first, the extremes and the last.
-fn thinned(places: impl Iterator<Item = Option<(f64, f64)>>) -> Vec<Option<(f64, f64)>> {
-    let mut kept: Vec<Option<(f64, f64)>> = Vec::new();
-    let mut column: Vec<(f64, f64)> = Vec::new();
-    for place in places {
-        if column.first().is_some_and(|first| place.is_none_or(|(x, _)| x.floor() != first.0.floor())) {
-            kept.extend(extremes(&column));
-            column.clear();
-        }
-        match place {
-            Some(point) => column.push(point),
-            None => kept.push(None),
-        }
-    }
-    kept.extend(extremes(&column));
-    kept
-}
-
-fn extremes(column: &[(f64, f64)]) -> Vec<Option<(f64, f64)>> {
-    let height = |index: &usize| column[*index].1;
-    let by_height = |a: &usize, b: &usize| height(a).total_cmp(&height(b));
-    let (low, high) = ((0..column.len()).min_by(by_height), (0..column.len()).max_by(by_height));
-    let mut indices: Vec<usize> =
-        [Some(0), low, high, column.len().checked_sub(1)].into_iter().flatten().collect();
-    indices.sort_unstable();
-    indices.dedup();
-    indices.into_iter().filter_map(|index| column.get(index)).map(|point| Some(*point)).collect()
-}
-
-fn number(value: f64) -> String {
-    format!("{value:.1}")
+/// More points than the width can show.
+fn crowded(points: &[(f64, f64)]) -> bool {
+    points.len() as f64 > WIDTH * 2.0
 }
 
 #[cfg(test)]
@@ -333,17 +313,8 @@ mod tests {
     #[test]
     fn a_gap_begins_a_new_stroke() {
         let points = vec![(0.0, 0.0), (2e4, 1.0), (4e4, f64::NAN), (6e4, 1.0), (8e4, 0.5)];
-        let path = plot(points.clone()).path(&points);
-        assert_eq!(path, "M62.0 284.0L158.4 30.0M351.2 30.0L447.6 157.0");
-    }
-
-    #[test]
-    fn many_points_stay_few_and_keep_their_peaks() {
-        let points: Vec<_> =
-            (0..100_000).map(|index| (f64::from(index), if index == 55_555 { 1.0 } else { 0.25 })).collect();
-        let path = plot(points.clone()).path(&points);
-        assert!(path.matches('L').count() < 4 * WIDTH as usize, "{} points", path.matches('L').count());
-        assert_eq!(path.matches(" 30.0").count(), 1, "the one peak is there");
+        let drawn = plot(vec![]).curve(&points).into_string();
+        assert_eq!(drawn, r#"<path class="line" d="M62.0 284.0L156.0 30.0M344.0 30.0L438.0 157.0"></path>"#);
     }
 
     #[test]

@@ -9,6 +9,9 @@ use crate::report::summary::{self, Grid, Section, Tone};
 pub fn render(section: &Section<'_>, id: &str) -> Markup {
     let runs = &section.runs;
     let (shared, differing) = summary::parameters(runs);
+    let charts = chart::charts(runs);
+    let costs = summary::costs(runs);
+    let further = summary::more_times(runs);
     html! {
         section id=(id) aria-labelledby={ (id) "-name" } {
             h2 id={ (id) "-name" } { (section.scenario) }
@@ -20,17 +23,19 @@ pub fn render(section: &Section<'_>, id: &str) -> Markup {
             (broken(runs))
             (remarks(runs))
             (grid(&summary::summary(runs), &caption(runs)))
+            @if !further.rows.is_empty() { (grid(&further, "Further times")) }
             div class="charts" {
-                @for (index, chart) in chart::charts(runs).iter().enumerate() {
+                @for (index, chart) in charts.iter().enumerate() {
                     (figure(chart, &format!("{id}-{index}")))
                 }
             }
             @if runs.iter().any(|run| !run.figures.is_empty()) {
                 (grid(&summary::figures(runs), "Figures"))
             }
+            @if !costs.rows.is_empty() { (grid(&costs, "What both sides used")) }
             (grid(&summary::ledgers(runs), "Ledger"))
-            (details("What both sides used", &summary::costs(runs)))
-            @if differing.header.len() > 1 { (details("Parameters of each run", &differing)) }
+            (details("The numbers behind the plots", charts.iter().map(|chart| (&*chart.plot.title, &chart.data))))
+            (details("Parameters of each run", [("", &differing)]))
         }
     }
 }
@@ -71,17 +76,18 @@ fn figure(chart: &Chart, id: &str) -> Markup {
             figcaption { (chart.plot.title) }
             div class="plot" { (chart.plot.svg(id)) }
             (chart.plot.legend())
-            (details("The numbers", &chart.data))
         }
     }
 }
 
-fn details(summary: &str, content: &Grid) -> Markup {
+/// Tables that are there for those who want them.
+fn details<'a>(summary: &str, tables: impl IntoIterator<Item = (&'a str, &'a Grid)>) -> Markup {
+    let tables: Vec<_> = tables.into_iter().filter(|(_, table)| !table.rows.is_empty()).collect();
     html! {
-        @if !content.rows.is_empty() {
+        @if !tables.is_empty() {
             details {
                 summary { (summary) }
-                (grid(content, ""))
+                @for (caption, table) in tables { (grid(table, caption)) }
             }
         }
     }
@@ -92,12 +98,14 @@ fn grid(grid: &Grid, caption: &str) -> Markup {
         div class="scroll" tabindex="0" {
             table {
                 @if !caption.is_empty() { caption { (caption) } }
-                thead { tr { @for name in &grid.header { th scope="col" { (name) } } } }
+                thead { tr { @for (column, name) in grid.header.iter().enumerate() {
+                    th scope="col" class=[(column < grid.names).then_some("name")] { (name) }
+                } } }
                 tbody {
                     @for row in &grid.rows { tr {
                         @for (column, cell) in row.iter().enumerate() {
-                            @if column == 0 {
-                                th scope="row" { (cell.text) }
+                            @if column < grid.names {
+                                th scope="row" class="name" { (cell.text) }
                             } @else {
                                 td class=[tone(cell.tone)] {
                                     (cell.text)

@@ -62,7 +62,11 @@ impl<T> Kind<T> {
                 });
                 let Overlay { title, items } = &mut overlays[at];
                 if measured == 1 {
-                    *title = if items.is_empty() { name.to_owned() } else { format!("{title}, {name}") };
+                    *title = match items.as_slice() {
+                        [] => name.to_owned(),
+                        [first] => format!("{}, {name}", first.name),
+                        _ => run.name.clone(),
+                    };
                     items.push(Item { name: name.to_owned(), ink: Ink::Category(items.len()), data });
                 } else {
                     *title = name.to_owned();
@@ -74,10 +78,15 @@ impl<T> Kind<T> {
     }
 }
 
-/// Runs of rising offered rate are inked as an order; others as so many equals.
+/// Runs of different offered rates are inked in their order; others as so many equals.
 fn ink(runs: &[&Run], index: usize) -> Ink {
-    let ordered = runs.len() > 2 && runs.is_sorted_by(|a, b| a.offered.is_some() && a.offered < b.offered);
-    if ordered { Ink::Ramp(index * (RAMP - 1) / (runs.len() - 1)) } else { Ink::Category(index) }
+    let mut rates: Vec<f64> = runs.iter().filter_map(|run| run.offered).collect();
+    rates.sort_by(f64::total_cmp);
+    let is_ordered = rates.len() == runs.len() && rates.len() > 2 && rates.first() < rates.last();
+    match rates.iter().position(|rate| Some(*rate) == runs[index].offered) {
+        Some(rank) if is_ordered => Ink::Ramp(rank * (RAMP - 1) / (rates.len() - 1)),
+        _ => Ink::Category(index),
+    }
 }
 
 fn named_by(ticks: Vec<f64>, name: impl Fn(f64) -> String) -> Vec<(f64, String)> {

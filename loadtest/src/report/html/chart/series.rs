@@ -29,7 +29,11 @@ fn plot(overlay: &Overlay<'_, Series>) -> Plot {
     };
     let (x_scale, x_ticks) = Scale::between(points().map(|(at, _)| at / size));
     let (y_scale, y_ticks) = value_scale(overlay);
-    let (y_title, name) = units::axis(unit);
+    let (y_unit, name) = units::axis(unit);
+    let y_title = match y_scale {
+        Scale::Linear { .. } => y_unit.to_owned(),
+        Scale::Log { .. } => format!("{y_unit} (logarithmic)").trim_start().to_owned(),
+    };
     let line = |item: &Item<'_, Series>| {
         let points: Vec<(f64, f64)> =
             item.data.points.iter().map(|(at, value)| (at / size, *value)).collect();
@@ -45,7 +49,7 @@ fn plot(overlay: &Overlay<'_, Series>) -> Plot {
     Plot {
         title: capitalized(&format!("{} over time", overlay.title)),
         x: Axis { title: time_unit.to_owned(), scale: x_scale, ticks: named_by(x_ticks, units::count) },
-        y: Axis { title: y_title.to_owned(), scale: y_scale, ticks: named_by(y_ticks, name) },
+        y: Axis { title: y_title, scale: y_scale, ticks: named_by(y_ticks, name) },
         lines: overlay.items.iter().map(line).collect(),
         reference: None,
         shade: warm_up(points().map(|(at, _)| at / size)),
@@ -56,14 +60,12 @@ fn plot(overlay: &Overlay<'_, Series>) -> Plot {
 fn value_scale(overlay: &Overlay<'_, Series>) -> (Scale, Vec<f64>) {
     let values =
         |item: &Item<'_, Series>| item.data.points.iter().map(|(_, value)| *value).collect::<Vec<_>>();
-    let most = |item: &Item<'_, Series>| values(item).into_iter().fold(0.0, f64::max);
-    let (least, greatest) = overlay
-        .items
-        .iter()
-        .map(most)
-        .fold((f64::MAX, 0.0f64), |(low, high), most| (most.min(low), most.max(high)));
+    let peaks = overlay.items.iter().map(|item| values(item).into_iter().fold(0.0, f64::max));
+    let peaks: Vec<f64> = peaks.filter(|peak| *peak > 0.0).collect();
+    let (least, greatest) =
+        (peaks.iter().copied().fold(f64::MAX, f64::min), peaks.iter().copied().fold(0.0, f64::max));
     let all = overlay.items.iter().flat_map(values);
-    if least > 0.0 && greatest > least * FLAT { Scale::log(all) } else { Scale::linear(all) }
+    if greatest > least * FLAT { Scale::log(all) } else { Scale::linear(all) }
 }
 
 /// What came before the measurement has negative times.
@@ -73,7 +75,8 @@ fn warm_up(times: impl Iterator<Item = f64>) -> Option<Shade> {
 }
 
 fn data(overlay: &Overlay<'_, Series>) -> Grid {
-    let mut grid = Grid::new(&["", "points", "first", "least", "mean", "most", "last"]);
+    let (unit, write) = units::axis(overlay.items.first().map_or("", |item| item.data.unit));
+    let mut grid = Grid::new(&[unit, "points", "first", "least", "mean", "most", "last"]);
     for item in &overlay.items {
         let measured = || item.data.points.iter().filter(|(at, _)| *at >= 0.0).map(|(_, value)| *value);
         let count = measured().count();
@@ -83,10 +86,10 @@ fn data(overlay: &Overlay<'_, Series>) -> Grid {
             measured().fold(f64::NAN, f64::min),
             mean,
             measured().fold(f64::NAN, f64::max),
-            measured().last().unwrap_or(f64::NAN),
+            measured().next_back().unwrap_or(f64::NAN),
         ];
         let named = [item.name.clone(), count.to_string()];
-        grid.row(named.into_iter().chain(told.map(|value| units::value(value, item.data.unit))));
+        grid.row(named.into_iter().chain(told.map(write)));
     }
     grid
 }

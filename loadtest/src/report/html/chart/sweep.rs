@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::{Chart, capitalized, named_by};
 use crate::report::html::plot::{Axis, Ink, Line, Look, Mark, Plot, Shade};
 use crate::report::html::scale::Scale;
-use crate::report::summary::{self, Grid, KEPT_UP};
-use crate::report::{Distribution, Run, units};
+use crate::report::summary::{self, Grid};
+use crate::report::{Distribution, KEPT_UP, Run, units};
 
 /// Fewer rates than this make no curve.
 const LEAST_RATES: usize = 3;
@@ -28,10 +28,6 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
-    fn kept_up(&self) -> bool {
-        self.run.achieved.is_some_and(|achieved| achieved >= self.offered * KEPT_UP)
-    }
-
     fn mark(&self, line: &str, y: f64, value: String) -> Mark {
         let (look, more) = match summary::saturated(self.run) {
             true => (Look::Hollow, ", the load test was saturated"),
@@ -152,7 +148,7 @@ impl Sweep<'_> {
 
     /// The rates above the highest that was kept up with.
     fn fallen_behind(&self) -> Option<Shade> {
-        let kept = self.steps.iter().rev().find(|step| step.kept_up()).map_or(0.0, |step| step.offered);
+        let kept = self.steps.iter().rev().find(|step| step.run.kept_up()).map_or(0.0, |step| step.offered);
         let most = self.steps.last()?.offered;
         let reason = format!("less than {} of the offered rate achieved", units::share(KEPT_UP));
         (kept < most).then_some(Shade { from: kept, to: f64::INFINITY, reason })
