@@ -6,11 +6,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
+use futures_channel::oneshot;
+
 use super::hub::Frontend;
 use super::series::Outcome;
 use super::waker::WakerSlot;
 use super::{FrontendCounter, convert};
 use crate::core::DeadLetter;
+use crate::model::Message;
 
 /// Messages that subscriptions have given up, until they are published anew. Lives on its frontend's executor.
 #[derive(Default)]
@@ -38,6 +41,7 @@ impl DeadLetters {
 }
 
 impl Frontend {
+<<<<<<< HEAD
     /// Publishes dead letters as they come, as long as the process lives: one after the other, so that their order is
     /// kept and none is refused for the room that another has only reserved.
     pub async fn publish_dead_letters(self: Rc<Self>) {
@@ -46,6 +50,14 @@ impl Frontend {
             match self.publish_dead_letter(&letter).await {
                 Ok(0) => self.counters.count(FrontendCounter::DeadLettersUnheard),
                 Ok(_) => {}
+=======
+    /// Publishes dead letters in the order in which they come, as long as the process lives.
+    pub async fn publish_dead_letters(self: Rc<Self>) {
+        loop {
+            let letter = self.dead_letters.next().await;
+            match convert::dead_letter(&letter, self.next_number(), &self.bounds) {
+                Ok(message) => self.publish_dead_letter(message).await,
+>>>>>>> sem
                 Err(failure) => {
                     tracing::debug!(%failure, topic = %letter.topic, "a dead letter is dropped");
                     self.counters.count(FrontendCounter::DeadLettersRefused);
@@ -54,6 +66,7 @@ impl Frontend {
         }
     }
 
+<<<<<<< HEAD
     async fn publish_dead_letter(&self, letter: &DeadLetter) -> Outcome {
         let mut message = convert::dead_letter(letter, self.next_number(), &self.bounds)?;
         // No limit is asked: it takes the place of the message that was given up.
@@ -66,5 +79,22 @@ impl Frontend {
             published
         })
         .await
+=======
+    /// With a credit, like everybody. No limit of memory is asked: it takes the place of the message that was given up.
+    async fn publish_dead_letter(&self, mut message: Message) {
+        self.node.shared.memory.hold(&mut message);
+        let message = Arc::new(message);
+        self.credits.take(message.cost()).await;
+        let (settled, until_settled) = oneshot::channel();
+        let publishing = Publishing::new(&self.node.shared, message, Waiter::DeadLetter(settled));
+        let is_two_pass = publishing.is_two_pass();
+        self.start_publish(publishing);
+        self.node.flush();
+        if is_two_pass {
+            // The next one would overtake it, and might meet the room that is kept for it and be refused. What is
+            // sent is nothing, but that it is over.
+            let _ = until_settled.await;
+        }
+>>>>>>> sem
     }
 }

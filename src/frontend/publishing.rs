@@ -32,7 +32,16 @@ pub struct Publishing {
 /// Who is told how a publish went.
 pub enum Waiter {
     Call(oneshot::Sender<Outcome>),
+<<<<<<< HEAD
     Series { series: Rc<Series>, index: u64 },
+=======
+    Series {
+        series: Rc<Series>,
+        index: u64,
+    },
+    /// A dead letter: how it went is counted, and the next one may wait for its end.
+    DeadLetter(oneshot::Sender<()>),
+>>>>>>> sem
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,6 +142,17 @@ impl Publishing {
                 }
                 series.settle(index, outcome);
             }
+<<<<<<< HEAD
+=======
+            Waiter::DeadLetter(settled) => {
+                match outcome {
+                    Ok(0) => counters.count(FrontendCounter::DeadLettersUnheard),
+                    Ok(_) => {}
+                    Err(_) => counters.count(FrontendCounter::DeadLettersRefused),
+                }
+                drop(settled);
+            }
+>>>>>>> sem
         }
     }
 }
