@@ -1,7 +1,6 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
@@ -9,7 +8,7 @@ use std::task::Poll;
 use futures_channel::oneshot;
 
 use super::hub::Frontend;
-use super::series::Outcome;
+use super::publishing::{Publishing, Waiter};
 use super::waker::WakerSlot;
 use super::{FrontendCounter, convert};
 use crate::core::DeadLetter;
@@ -41,45 +40,20 @@ impl DeadLetters {
 }
 
 impl Frontend {
-<<<<<<< HEAD
-    /// Publishes dead letters as they come, as long as the process lives: one after the other, so that their order is
-    /// kept and none is refused for the room that another has only reserved.
-    pub async fn publish_dead_letters(self: Rc<Self>) {
-        loop {
-            let letter = self.dead_letters.next().await;
-            match self.publish_dead_letter(&letter).await {
-                Ok(0) => self.counters.count(FrontendCounter::DeadLettersUnheard),
-                Ok(_) => {}
-=======
     /// Publishes dead letters in the order in which they come, as long as the process lives.
     pub async fn publish_dead_letters(self: Rc<Self>) {
         loop {
             let letter = self.dead_letters.next().await;
             match convert::dead_letter(&letter, self.next_number(), &self.bounds) {
                 Ok(message) => self.publish_dead_letter(message).await,
->>>>>>> sem
                 Err(failure) => {
-                    tracing::debug!(%failure, topic = %letter.topic, "a dead letter is dropped");
+                    tracing::debug!(%failure, topic = %letter.topic, "a dead letter cannot be published");
                     self.counters.count(FrontendCounter::DeadLettersRefused);
                 }
             }
         }
     }
 
-<<<<<<< HEAD
-    async fn publish_dead_letter(&self, letter: &DeadLetter) -> Outcome {
-        let mut message = convert::dead_letter(letter, self.next_number(), &self.bounds)?;
-        // No limit is asked: it takes the place of the message that was given up.
-        self.node.shared.memory.hold(&mut message);
-        let mut publish = pin!(self.publish(Arc::new(message)));
-        poll_fn(|cx| {
-            let published = publish.as_mut().poll(cx);
-            // This task has its turns beside those of connections: what it sends goes out with them.
-            self.node.flush();
-            published
-        })
-        .await
-=======
     /// With a credit, like everybody. No limit of memory is asked: it takes the place of the message that was given up.
     async fn publish_dead_letter(&self, mut message: Message) {
         self.node.shared.memory.hold(&mut message);
@@ -95,6 +69,5 @@ impl Frontend {
             // sent is nothing, but that it is over.
             let _ = until_settled.await;
         }
->>>>>>> sem
     }
 }

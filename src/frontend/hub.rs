@@ -11,14 +11,13 @@ use super::convert::{self, Bounds};
 use super::counters::{FrontendCounter, FrontendCounters};
 use super::credits::Credits;
 use super::dead_letters::DeadLetters;
-use super::publishing::{Publishing, Waiter};
-use super::series::Outcome;
+use super::publishing::Publishing;
 use super::session::Session;
 use super::waker::WakerSlot;
 use super::{Failure, WireEvent};
 use crate::core::{Answer, DeadLetter, Input, MemberEvent};
 use crate::limits;
-use crate::model::{MemberId, Message, MessageNumber, NumberSource, SubscriptionId, Ticket};
+use crate::model::{MemberId, MessageNumber, NumberSource, SubscriptionId, Ticket};
 use crate::shard::runtime::Accepted;
 use crate::shard::{Claim, Node, Phase, Receiver};
 
@@ -137,15 +136,6 @@ impl Frontend {
         let ticket = self.add_pending(Pending::Question(sender));
         self.node.submit(shard, question(ticket));
         receiver.await.map_err(|_| Failure::Internal)
-    }
-
-    /// Publishes one message, and waits until every shard that it concerns has it in its queues. Returns how many
-    /// subscriptions took it.
-    pub(super) async fn publish(&self, message: Arc<Message>) -> Outcome {
-        self.credits.take(message.cost()).await;
-        let (caller, outcome) = oneshot::channel();
-        self.start_publish(Publishing::new(&self.node.shared, message, Waiter::Call(caller)));
-        outcome.await.map_err(|_| Failure::Internal)?
     }
 
     /// Starts a publish; it goes to its end also where nobody waits for it any more.

@@ -32,16 +32,12 @@ pub struct Publishing {
 /// Who is told how a publish went.
 pub enum Waiter {
     Call(oneshot::Sender<Outcome>),
-<<<<<<< HEAD
-    Series { series: Rc<Series>, index: u64 },
-=======
     Series {
         series: Rc<Series>,
         index: u64,
     },
     /// A dead letter: how it went is counted, and the next one may wait for its end.
     DeadLetter(oneshot::Sender<()>),
->>>>>>> sem
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,8 +138,6 @@ impl Publishing {
                 }
                 series.settle(index, outcome);
             }
-<<<<<<< HEAD
-=======
             Waiter::DeadLetter(settled) => {
                 match outcome {
                     Ok(0) => counters.count(FrontendCounter::DeadLettersUnheard),
@@ -152,7 +146,6 @@ impl Publishing {
                 }
                 drop(settled);
             }
->>>>>>> sem
         }
     }
 }
