@@ -84,6 +84,7 @@ async fn open_names_each_bad_field() {
     let client = broker.client().await;
     let group = || balanced("g", &["a"]);
     let negative = Some(Duration { seconds: -1, nanos: 0 });
+    let too_short = Some(Duration { seconds: 0, nanos: 999_999 });
     let no_duration = Some(Duration { seconds: 0, nanos: 1_000_000_000 });
     for (open, field, word) in [
         (OpenSubscription { mode: 9, ..group() }, "mode", "9"),
@@ -93,6 +94,7 @@ async fn open_names_each_bad_field() {
         (OpenSubscription { linger: NEGATIVE, ..group() }, "linger", "negative"),
         (OpenSubscription { linger: no_duration, ..group() }, "linger", "999,999,999"),
         (OpenSubscription { ack_timeout: NEGATIVE, ..group() }, "ack_timeout", "negative"),
+        (OpenSubscription { ack_timeout: too_short, ..group() }, "ack_timeout", "1ms"),
         (OpenSubscription { max_pending: 11, ..group() }, "max_pending", "10"),
         (OpenSubscription { subscription_id: "x".repeat(257), ..group() }, "subscription_id", "257"),
         (OpenSubscription { subscription_id: "a\nb".into(), ..group() }, "subscription_id", "U+000A"),

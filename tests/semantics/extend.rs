@@ -7,6 +7,8 @@ use tonic::Code;
 
 use crate::support::*;
 
+const TOO_SHORT: Option<Duration> = Some(Duration { seconds: 0, nanos: 999_999 });
+
 fn member(max_in_flight: u32, ack_timeout: Option<Duration>) -> OpenSubscription {
     OpenSubscription { max_in_flight, ack_timeout, ..balanced("g", &["a"]) }
 }
@@ -140,6 +142,7 @@ async fn a_bad_one_is_invalid_and_names_the_field() {
         (ExtendRequest { subscription_id: String::new(), ..good() }, "subscription_id", "empty"),
         (ExtendRequest { system_id: String::new(), ..good() }, "system_id", "message_id"),
         (ExtendRequest { ack_timeout: NEGATIVE, ..good() }, "ack_timeout", "negative"),
+        (ExtendRequest { ack_timeout: TOO_SHORT, ..good() }, "ack_timeout", "1ms"),
     ] {
         assert_invalid(&client.extend(extend).await.expect_err("it is bad"), field, &[word]);
     }
