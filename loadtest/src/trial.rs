@@ -187,7 +187,7 @@ impl Trial {
         let mut notes =
             std::mem::take(&mut *self.notes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
         let unsent = self.unsent.load(Ordering::Relaxed);
-        if unsent > 0 {
+        if unsent * 1000 > self.ledger.finish().sent {
             notes.push(format!("saturated: {unsent} messages of the schedule could not be sent in time"));
         }
         let mut verdict = self.ledger.finish();

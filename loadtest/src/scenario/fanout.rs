@@ -44,7 +44,8 @@ pub struct Options {
 }
 
 pub async fn run(lab: &Lab, options: &Options) -> Result<Vec<Run>, Failure> {
-    let name = format!("{} subscribers over {} connections", options.subscribers, options.connections);
+    let Options { subscribers, connections, publish, .. } = options;
+    let name = format!("to {subscribers} over {connections} connections, {publish}");
     lab.progress.run(&format!("fanout: {name}"));
     let broker = lab.broker().await?;
     let mut plan = LedgerPlan::new();
