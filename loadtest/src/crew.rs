@@ -14,7 +14,8 @@ use tokio::task::{LocalSet, spawn_local};
 
 use crate::failure::Failure;
 use crate::recorder::Recorder;
-use crate::trial::{Trial, Window};
+use crate::trial::Trial;
+use crate::window::Window;
 
 type Role = Box<dyn FnOnce(Rc<Station>) -> LocalBoxFuture<'static, Result<(), Failure>> + Send>;
 
@@ -122,7 +123,7 @@ mod tests {
     use crate::broker::{Broker, Target};
     use crate::ledger::LedgerPlan;
     use crate::progress::Progress;
-    use crate::trial::Timing;
+    use crate::window::Timing;
 
     async fn panics(station: Rc<Station>) -> Result<(), Failure> {
         station.start().await;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::broker::{Broker, Target};
 use crate::crew::Crew;
 use crate::failure::Failure;
+use crate::load::LoadOptions;
 use crate::measured::Measured;
-use crate::options::LoadOptions;
 use crate::progress::Progress;
 use crate::trial::Trial;
 

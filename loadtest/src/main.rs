@@ -15,6 +15,7 @@ mod crew;
 mod failure;
 mod lab;
 mod ledger;
+mod load;
 mod machine;
 mod measured;
 mod options;
@@ -26,7 +27,9 @@ mod recorder;
 mod report;
 mod role;
 mod scenario;
+mod suite;
 mod trial;
+mod window;
 
 use std::io::Write;
 use std::path::Path;
@@ -75,7 +78,10 @@ async fn run(options: &Options) -> Result<bool, Failure> {
     let progress = Arc::new(Progress::new());
     let environment = environment(&target).await?;
     let lab = Lab { target, load: options.load.clone(), progress: Arc::clone(&progress) };
-    let runs = options.scenario.run(&lab).await;
+    let runs = match &options.scenario {
+        Scenario::All(set) => suite::run(&lab, set).await,
+        scenario => scenario.run(&lab).await,
+    };
     progress.end();
     let report = Report { environment, runs: runs? };
     write(&report, &options.output)?;

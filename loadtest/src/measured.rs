@@ -7,7 +7,7 @@ use crate::ledger::Verdict;
 use crate::machine::Busy;
 use crate::recorder::Recorder;
 use crate::report::{ClientCost, Cost, Run, Series};
-use crate::trial::Window;
+use crate::window::Window;
 
 /// What was sampled along the way.
 pub struct Phases {

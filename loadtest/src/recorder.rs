@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 
 use crate::clock::Nanos;
 use crate::report::{Distribution, Series};
-use crate::trial::Window;
+use crate::window::Window;
 
 /// Longest time that is told exactly; longer ones count as this.
 const LONGEST: Nanos = 600_000_000_000;

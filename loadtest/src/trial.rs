@@ -6,61 +6,18 @@
 //!                        start     measured_from     until
 //! ```
 
+mod conduct;
+
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 
 use crate::broker::Broker;
-use crate::clock::{self, Nanos};
-use crate::crew::Crew;
+use crate::clock;
 use crate::failure::Failure;
 use crate::ledger::Ledger;
-use crate::machine::Busy;
-use crate::measured::{Measured, Phases};
-use crate::progress::Progress;
-use crate::recorder::Recorder;
-
-/// How often memory is sampled.
-const SAMPLE: Duration = Duration::from_millis(250);
-/// How often the end of draining is looked for.
-const LOOK: Duration = Duration::from_millis(5);
-/// How long the opening of all streams may take.
-const OPENING: Duration = Duration::from_secs(120);
-/// How long the run listens on after all is settled, for messages that should not come.
-const QUIET: Duration = Duration::from_millis(100);
-/// How long the broker may take to read the last acks.
-const SETTLING: Duration = Duration::from_secs(5);
-/// From the go to the first publish, so that every thread has heard it.
-const HEAD_START: Duration = Duration::from_millis(20);
-
-/// When publishers send, and which part of that is measured.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Window {
-    pub start: Nanos,
-    pub measured_from: Nanos,
-    pub until: Nanos,
-}
-
-impl Window {
-    pub fn measures(&self, moment: Nanos) -> bool {
-        (self.measured_from..self.until).contains(&moment)
-    }
-
-    pub fn seconds(&self) -> f64 {
-        (self.until - self.measured_from) as f64 / 1e9
-    }
-}
-
-/// How long the parts take.
-#[derive(Debug, Clone, Copy)]
-pub struct Timing {
-    pub warm_up: Duration,
-    pub measured: Duration,
-    /// How long what was published may take to be settled after the last publish.
-    pub drain: Duration,
-}
+use crate::window::Window;
 
 #[derive(Debug, Clone, Copy)]
 pub enum Phase {
@@ -160,112 +117,6 @@ impl Trial {
         let mut phase = self.phase.subscribe();
         // The sender lives as long as the trial, so waiting cannot fail.
         let _ = phase.wait_for(|phase| matches!(phase, Phase::Stopped)).await;
-    }
-
-    /// Runs the crew from opening to verdict.
-    pub async fn conduct(
-        self: &Arc<Self>,
-        crew: Crew,
-        broker: &Broker,
-        timing: Timing,
-        progress: &Progress,
-    ) -> Result<Measured, Failure> {
-        let running = crew.start(Arc::clone(self));
-        let result = self.phases(broker, timing, progress).await;
-        self.phase.send_replace(Phase::Stopped);
-        let mut recorder = Recorder::default();
-        let threads = running.len();
-        for thread in running {
-            let joined = tokio::task::spawn_blocking(|| thread.join()).await;
-            match joined {
-                Ok(Ok(theirs)) => recorder.merge(theirs),
-                _ => return Err(Failure::Unexpected("a thread of the load test panicked".into())),
-            }
-        }
-        let phases = result?;
-        self.check()?;
-        let mut notes =
-            std::mem::take(&mut *self.notes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
-        let unsent = self.unsent.load(Ordering::Relaxed);
-        if unsent * 1000 > self.ledger.finish().sent {
-            notes.push(format!("saturated: {unsent} messages of the schedule could not be sent in time"));
-        }
-        let mut verdict = self.ledger.finish();
-        verdict.left_in_flight(phases.left_in_flight);
-        Ok(Measured { recorder, verdict, notes, threads, source: broker.source(), phases })
-    }
-
-    async fn phases(&self, broker: &Broker, timing: Timing, progress: &Progress) -> Result<Phases, Failure> {
-        let began = clock::now();
-        self.wait(OPENING, "opening all streams", |trial| trial.opening.load(Ordering::SeqCst) == 0).await?;
-        let opening = clock::duration(clock::now() - began);
-        let idle = broker.usage().await?;
-        let start = clock::now() + clock::nanos(HEAD_START);
-        let measured_from = start + clock::nanos(timing.warm_up);
-        let window = Window { start, measured_from, until: measured_from + clock::nanos(timing.measured) };
-        self.phase.send_replace(Phase::Running(window));
-
-        progress.step("warming up");
-        clock::sleep_until(window.measured_from).await;
-        let (before, busy) = (broker.usage().await?, Busy::now());
-        let mut samples = vec![(0.0, before.clone())];
-        let mut next = window.measured_from;
-        while clock::now() < window.until {
-            next = (next + clock::nanos(SAMPLE)).min(window.until);
-            clock::sleep_until(next).await;
-            self.check()?;
-            let seconds = (next - window.measured_from) / 1_000_000_000;
-            progress.step(format!("measuring, {seconds} s of {:.0}", window.seconds()));
-            samples.push(((next - window.measured_from) as f64 / 1e9, broker.usage().await?));
-        }
-        let busy = Busy::now().since(&busy);
-        progress.step("settling what was published");
-        let settled =
-            |trial: &Trial| trial.active.load(Ordering::SeqCst) == 0 && trial.ledger.outstanding() == 0;
-        let drained = self.wait(timing.drain, "settling what was published", settled).await;
-        match drained {
-            // The ledger names what is missing.
-            Err(Failure::TooLong { .. }) if self.active.load(Ordering::SeqCst) == 0 => {}
-            other => other?,
-        }
-        // What comes too much comes soon.
-        tokio::time::sleep(QUIET).await;
-        let left_in_flight = self.left_in_flight(broker).await?;
-        samples.push(((clock::now() - window.measured_from) as f64 / 1e9, broker.usage().await?));
-        Ok(Phases { window, opening, idle, before, samples, busy, left_in_flight })
-    }
-
-    /// Deliveries that a broker of our own has in flight although everything was acked: acks in a stream are not
-    /// answered, so that only the broker can tell.
-    async fn left_in_flight(&self, broker: &Broker) -> Result<u64, Failure> {
-        if !broker.is_own() || self.ledger.outstanding() > 0 {
-            return Ok(0);
-        }
-        let end = clock::now() + clock::nanos(SETTLING);
-        loop {
-            let in_flight = broker.stats().await?.in_flight;
-            if in_flight == 0 || clock::now() > end {
-                return Ok(in_flight);
-            }
-            tokio::time::sleep(LOOK).await;
-        }
-    }
-
-    fn check(&self) -> Result<(), Failure> {
-        let mut failure = self.failure.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        failure.take().map_or(Ok(()), Err)
-    }
-
-    async fn wait(&self, limit: Duration, what: &str, done: impl Fn(&Trial) -> bool) -> Result<(), Failure> {
-        let end = clock::now() + clock::nanos(limit);
-        while !done(self) {
-            self.check()?;
-            if clock::now() > end {
-                return Err(Failure::TooLong { what: what.to_owned(), limit });
-            }
-            tokio::time::sleep(LOOK).await;
-        }
-        self.check()
     }
 }
 

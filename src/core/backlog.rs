@@ -1,23 +1,12 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use super::entry::Entry;
 use super::parked::Parked;
 use crate::model::{Message, Mode, Time};
 
 /// Above this many unused places an emptied queue or table gives its memory back.
 pub const KEEP_PLACES: usize = 1024;
-
-/// A message in one subscription, waiting or in flight.
-#[derive(Debug, Clone)]
-pub struct Entry {
-    /// Place in the publish order of the subscription, from 0.
-    pub position: u64,
-    pub message: Arc<Message>,
-    /// Deliveries so far.
-    pub deliveries: u32,
-    /// Attempts so far.
-    pub attempts: u32,
-}
 
 /// What waits in one subscription, always in publish order.
 ///

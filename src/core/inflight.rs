@@ -5,7 +5,8 @@ use slab::Slab;
 use smallvec::SmallVec;
 
 use super::MemberKey;
-use super::backlog::{Entry, KEEP_PLACES};
+use super::backlog::KEEP_PLACES;
+use super::entry::Entry;
 use crate::model::{DeliveryId, MessageNumber, Time};
 
 /// A place in the table of what is in flight.

@@ -10,6 +10,7 @@ mod counters;
 mod deadline;
 mod deliver;
 mod effect;
+mod entry;
 mod inflight;
 mod input;
 mod invariants;

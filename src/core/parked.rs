@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::backlog::Entry;
+use super::entry::Entry;
 use crate::model::Time;
 
 /// Messages that wait for a time: nobody gets them before, and they take nobody's credit.

@@ -1,7 +1,7 @@
 //! What becomes of a delivery that was not acked: back to its place, parked, or given up.
 
-use super::backlog::Entry;
 use super::effect::{DeadLetter, Effect, GivenUp};
+use super::entry::Entry;
 use super::inflight::Slot;
 use super::input::Nack;
 use super::subscription::Subscription;

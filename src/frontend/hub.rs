@@ -11,13 +11,14 @@ use super::convert::{self, Bounds};
 use super::counters::{FrontendCounter, FrontendCounters};
 use super::credits::Credits;
 use super::dead_letters::DeadLetters;
-use super::publishing::Publishing;
+use super::publishing::{Publishing, Waiter};
+use super::series::Series;
 use super::session::Session;
 use super::waker::WakerSlot;
 use super::{Failure, WireEvent};
 use crate::core::{Answer, DeadLetter, Input, MemberEvent};
 use crate::limits;
-use crate::model::{MemberId, MessageNumber, NumberSource, SubscriptionId, Ticket};
+use crate::model::{MemberId, Message, MessageNumber, NumberSource, SubscriptionId, Ticket};
 use crate::shard::runtime::Accepted;
 use crate::shard::{Claim, Node, Phase, Receiver};
 
@@ -136,6 +137,21 @@ impl Frontend {
         let ticket = self.add_pending(Pending::Question(sender));
         self.node.submit(shard, question(ticket));
         receiver.await.map_err(|_| Failure::Internal)
+    }
+
+    /// Starts the next message of a series; it has its credit.
+    pub(super) fn start_in(&self, series: &Rc<Series>, message: Arc<Message>) {
+        let waiter = Waiter::Series { series: series.clone(), index: series.next_index() };
+        let publishing = Publishing::new(&self.node.shared, message, waiter);
+        series.started(publishing.is_two_pass());
+        // The shard of this executor may answer before this returns.
+        self.start_publish(publishing);
+    }
+
+    /// The next message of a series fails before it is published.
+    pub(super) fn fail_in(&self, series: &Series, failure: Failure) {
+        self.counters.count(FrontendCounter::PublishFailed);
+        series.failed(failure);
     }
 
     /// Starts a publish; it goes to its end also where nobody waits for it any more.

@@ -10,7 +10,7 @@
 //! | `session` | one Subscribe stream |
 //! | `publishing` | one publish on its way through the shards; `series` those that keep their order |
 //! | `confirms` | what a stream of publishes is told |
-//! | `dead_letters` | publishes what subscriptions give up |
+//! | `dead_letters`, `reissue` | what subscriptions give up, until it is published anew |
 //! | `hub` | what a frontend keeps: sessions, answers waited for |
 //! | `convert/` | between contract and model; `event` the hot half of it, encoded by hand |
 //! | `failure`, `status` | why a call fails; what that is on the wire |
@@ -27,6 +27,7 @@ mod failure;
 mod hub;
 pub mod net;
 mod publishing;
+mod reissue;
 mod request;
 mod rpc;
 mod series;

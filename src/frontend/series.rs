@@ -1,14 +1,9 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::rc::Rc;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::hub::Frontend;
-use super::publishing::{Publishing, Waiter};
+use super::Failure;
 use super::waker::WakerSlot;
-use super::{Failure, FrontendCounter};
-use crate::model::Message;
 
 /// Publishes that keep their order: the messages of one stream or batch. Lives on its frontend's executor.
 ///
@@ -35,9 +30,8 @@ struct State {
 pub type Outcome = Result<u32, Failure>;
 
 impl Series {
-    /// A message of the series that fails before it is published.
-    pub fn failed(&self, frontend: &Frontend, failure: Failure) {
-        frontend.counters.count(FrontendCounter::PublishFailed);
+    /// The next message fails before it is published.
+    pub fn failed(&self, failure: Failure) {
         self.state.borrow_mut().outcomes.push_back(Some(Err(failure)));
     }
 
@@ -46,18 +40,19 @@ impl Series {
         self.state.borrow().two_pass.is_none()
     }
 
-    /// Starts the next message; it has its credit.
-    pub fn start(self: &Rc<Self>, frontend: &Frontend, message: Arc<Message>) {
+    /// The index in the series of the next message.
+    pub fn next_index(&self) -> u64 {
+        let state = self.state.borrow();
+        state.first + state.outcomes.len() as u64
+    }
+
+    /// The next message starts.
+    pub fn started(&self, is_two_pass: bool) {
         debug_assert!(self.may_start(), "nothing overtakes a publish in two passes");
+        let index = self.next_index();
         let mut state = self.state.borrow_mut();
-        let index = state.first + state.outcomes.len() as u64;
-        let publishing =
-            Publishing::new(&frontend.node.shared, message, Waiter::Series { series: self.clone(), index });
         state.outcomes.push_back(None);
-        state.two_pass = publishing.is_two_pass().then_some(index);
-        drop(state);
-        // The shard of this executor may answer before this returns.
-        frontend.start_publish(publishing);
+        state.two_pass = is_two_pass.then_some(index);
     }
 
     /// A message that was started is settled.

@@ -9,7 +9,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use prost::Message;
 
-use super::publisher::{Sent, Source};
+use super::source::{Sent, Source};
 use crate::client::{BatchConfirmed, CallError, Confirmed, Connection, Receiver, rpc};
 use crate::clock;
 use crate::failure::{Doing, Failure};

@@ -64,8 +64,10 @@ impl Scenario {
             Scenario::Slow(options) => slow::run(lab, options).await,
             Scenario::Connections(options) => connections::run(lab, options).await,
             Scenario::Soak(options) => soak::run(lab, options).await,
-            Scenario::All(options) => all::run(lab, options).await,
-            Scenario::Victim(options) => options.run().await.map(|()| Vec::new()),
+            // The program runs these itself.
+            Scenario::All(_) | Scenario::Victim(_) => {
+                Err(Failure::Usage("this is no scenario that can be measured".into()))
+            }
         }
     }
 }

@@ -25,14 +25,14 @@ pub async fn publish_batch(
         let message = match message {
             Ok(message) => Arc::new(message),
             Err(failure) => {
-                series.failed(frontend, failure);
+                frontend.fail_in(&series, failure);
                 started.push(None);
                 continue;
             }
         };
         frontend.credits.take(message.cost()).await;
         series.ready().await;
-        series.start(frontend, message.clone());
+        frontend.start_in(&series, message.clone());
         started.push(Some(message));
     }
     series.settled().await;

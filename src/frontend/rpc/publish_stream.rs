@@ -96,7 +96,7 @@ impl<R: Stream<Item = Request> + Unpin> Driver<R> {
     fn start_next(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(message) = self.next.take() else { return Poll::Ready(()) };
         if self.series.may_start() && self.poll_credit(message.cost(), cx).is_ready() {
-            self.series.start(&self.frontend, message);
+            self.frontend.start_in(&self.series, message);
             return Poll::Ready(());
         }
         self.next = Some(message);
@@ -124,7 +124,7 @@ impl<R: Stream<Item = Request> + Unpin> Driver<R> {
         };
         match request {
             Err(failure) => self.ending = Some(Err(failure)),
-            Ok(Err(failure)) => self.series.failed(&self.frontend, failure),
+            Ok(Err(failure)) => self.frontend.fail_in(&self.series, failure),
             Ok(Ok(message)) => self.next = Some(Arc::new(message)),
         }
         Poll::Ready(())

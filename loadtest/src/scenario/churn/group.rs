@@ -19,7 +19,7 @@ use crate::pacer::Schedule;
 use crate::payload::Stamp;
 use crate::recorder::timed;
 use crate::role::{Arrival, Session, Worker};
-use crate::trial::Window;
+use crate::window::Window;
 
 /// How long a member that ends politely goes on listening after its last word, so that the word leaves.
 const LAST_WORD: Duration = Duration::from_millis(5);

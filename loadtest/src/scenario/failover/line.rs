@@ -17,7 +17,7 @@ use crate::clock::{self, Nanos};
 use crate::crew::Station;
 use crate::failure::{Doing, Failure};
 use crate::ledger::{Delivered, Member, ReceiverId};
-use crate::trial::Window;
+use crate::window::Window;
 
 /// Whose members are killed, and how.
 pub struct Group {

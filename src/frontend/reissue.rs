@@ -1,0 +1,42 @@
+use std::rc::Rc;
+use std::sync::Arc;
+
+use futures_channel::oneshot;
+
+use super::hub::Frontend;
+use super::publishing::{Publishing, Waiter};
+use super::{FrontendCounter, convert};
+use crate::model::Message;
+
+impl Frontend {
+    /// Publishes dead letters in the order in which they come, as long as the process lives.
+    pub async fn publish_dead_letters(self: Rc<Self>) {
+        loop {
+            let letter = self.dead_letters.next().await;
+            match convert::dead_letter(&letter, self.next_number(), &self.bounds) {
+                Ok(message) => self.publish_dead_letter(message).await,
+                Err(failure) => {
+                    tracing::debug!(%failure, topic = %letter.topic, "a dead letter cannot be published");
+                    self.counters.count(FrontendCounter::DeadLettersRefused);
+                }
+            }
+        }
+    }
+
+    /// With a credit, like everybody. No limit of memory is asked: it takes the place of the message that was given up.
+    async fn publish_dead_letter(&self, mut message: Message) {
+        self.node.shared.memory.hold(&mut message);
+        let message = Arc::new(message);
+        self.credits.take(message.cost()).await;
+        let (settled, until_settled) = oneshot::channel();
+        let publishing = Publishing::new(&self.node.shared, message, Waiter::DeadLetter(settled));
+        let is_two_pass = publishing.is_two_pass();
+        self.start_publish(publishing);
+        self.node.flush();
+        if is_two_pass {
+            // The next one would overtake it, and might meet the room that is kept for it and be refused. What is
+            // sent is nothing, but that it is over.
+            let _ = until_settled.await;
+        }
+    }
+}
