@@ -34,7 +34,7 @@ pub fn serve(options: ServeOptions) -> CommandResult {
     let addresses: Vec<SocketAddr> =
         listeners.iter().map(TcpListener::local_addr).collect::<Result<_, _>>()?;
     let control = start(&options, &layout, listeners)?;
-    announce(&options, &layout, &addresses);
+    announce(&options, &layout, control.shared.memory.limit(), &addresses);
     let signal = signals.forever().next();
     tracing::info!(?signal, "draining; a second signal ends at once");
     control.stop(&options, &mut signals);
@@ -187,7 +187,7 @@ impl Control {
 }
 
 /// Says on standard output where and how the broker runs, and what to do next.
-fn announce(options: &ServeOptions, layout: &Layout, addresses: &[SocketAddr]) {
+fn announce(options: &ServeOptions, layout: &Layout, memory_limit: u64, addresses: &[SocketAddr]) {
     let mut text = format!("tinybroker {} is serving\n", env!("CARGO_PKG_VERSION"));
     for address in addresses {
         text += &format!("listening on {address}\n");
@@ -195,11 +195,8 @@ fn announce(options: &ServeOptions, layout: &Layout, addresses: &[SocketAddr]) {
     let Layout { shards, frontends, cores } = layout;
     text += &format!(
         "cores {cores:?}, {shards} shards, {frontends} frontends\n\
-         limits: message {} bytes, waiting in one subscription {} messages or {} bytes, all messages {} bytes\n",
-        options.max_message_bytes,
-        options.max_pending,
-        options.max_pending_bytes,
-        options.memory_limit()
+         limits: message {} bytes, waiting in one subscription {} messages or {} bytes, all messages {memory_limit} bytes\n",
+        options.max_message_bytes, options.max_pending, options.max_pending_bytes
     );
     if let Some(address) = addresses.first() {
         text += &format!(

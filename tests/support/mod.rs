@@ -317,19 +317,24 @@ impl Stream {
 
     /// The status that the stream ends with; events before it are passed over.
     pub async fn end(&mut self) -> Status {
-        loop {
-            match self.next().await {
-                Ok(Some(_)) => {}
-                Ok(None) => return Status::ok(""),
-                Err(status) => return status,
-            }
-        }
+        end_of(async || self.next().await).await
     }
 
     /// Nothing comes for a while.
     pub async fn quiet(&mut self) {
         let next = tokio::time::timeout(QUIET, self.events.message()).await;
         assert!(next.is_err(), "nothing was due, {next:?} came");
+    }
+}
+
+/// The status that a stream ends with; what comes before is passed over.
+async fn end_of<T>(mut next: impl AsyncFnMut() -> Result<Option<T>, Status>) -> Status {
+    loop {
+        match next().await {
+            Ok(Some(_)) => {}
+            Ok(None) => return Status::ok(""),
+            Err(status) => return status,
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::{Status, Streaming};
 
-use super::{Client, in_time, message};
+use super::{Client, end_of, in_time, message};
 
 /// One stream of publishes. Dropping it cancels the call.
 pub struct Publisher {
@@ -105,12 +105,6 @@ impl Publisher {
 
     /// The status that the stream ends with; confirms before it are read.
     pub async fn end(&mut self) -> Status {
-        loop {
-            match self.next().await {
-                Ok(Some(_)) => {}
-                Ok(None) => return Status::ok(""),
-                Err(status) => return status,
-            }
-        }
+        end_of(async || self.next().await).await
     }
 }

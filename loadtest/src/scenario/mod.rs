@@ -71,3 +71,11 @@ impl Scenario {
         }
     }
 }
+
+/// The options of one scenario, as its command line says them; a wrong one fails the test.
+#[cfg(test)]
+fn parsed<O: clap::Args>(line: &str) -> O {
+    let command = O::augment_args(clap::Command::new("tinybroker-loadtest"));
+    let matches = command.try_get_matches_from(line.split(' ')).unwrap_or_else(|error| panic!("{error}"));
+    O::from_arg_matches(&matches).unwrap_or_else(|error| panic!("{error}"))
+}

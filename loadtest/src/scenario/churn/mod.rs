@@ -202,18 +202,11 @@ fn report(mut run: Run, options: &Options, tally: Tally) -> Run {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-
-    #[derive(Debug, Parser)]
-    struct Line {
-        #[command(flatten)]
-        options: Options,
-    }
+    use crate::scenario::parsed;
 
     fn options(line: &str) -> Options {
-        Line::try_parse_from(line.split(' ')).unwrap_or_else(|error| panic!("{error}")).options
+        parsed(line)
     }
 
     #[test]

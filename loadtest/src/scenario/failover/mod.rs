@@ -252,19 +252,12 @@ fn report(mut run: Run, options: &Options, toll: Toll) -> Run {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
     use crate::ledger::Verdict;
-
-    #[derive(Debug, Parser)]
-    struct Line {
-        #[command(flatten)]
-        options: Options,
-    }
+    use crate::scenario::parsed;
 
     fn options(line: &str) -> Options {
-        Line::try_parse_from(line.split(' ')).unwrap_or_else(|error| panic!("{error}")).options
+        parsed(line)
     }
 
     #[test]
