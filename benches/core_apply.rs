@@ -48,6 +48,7 @@ impl World {
             max_pending_bytes: MAX_PENDING_BYTES,
             near_full_messages: 8192,
             near_full_bytes: MESSAGE_COST,
+            fan_out_slice: usize::MAX,
         };
         World {
             core: Core::new(config),

@@ -138,6 +138,7 @@ impl Blueprint {
             max_pending_bytes: self.facts.max_pending_bytes,
             near_full_messages: frontends * messages,
             near_full_bytes: frontends * bytes,
+            fan_out_slice: limits::FAN_OUT_SLICE,
         });
         let node = Node::new(NodeConfig { port, core, shared: self.shared, clock: self.clock });
         if let Some(counters) = self.facts.counters.get(me) {

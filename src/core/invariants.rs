@@ -9,8 +9,8 @@
 //! - **I7** byte counts equal the bytes held.
 //! - **I8** the next deadline is the true minimum.
 //! - **I11** the counts of near full subscriptions and of what is in flight are those found by looking.
-//! - **I12** while a message is ready and nothing drains, no member that could take it has room; in a SINGLETON
-//!   group none is ready behind a parked one.
+//! - **I12** while a message is ready and nothing drains, no member that could take it has room, unless the subscription
+//!   was left for the next tick; in a SINGLETON group none is ready behind a parked one.
 //! - **I13** what waits has attempts left.
 //!
 //! I9 belongs to the ring and I10 to the pattern index.
@@ -37,7 +37,10 @@ impl Core {
             assert_eq!(subscription.members.is_empty(), lingers, "I8: without members it lingers");
             let noted = subscription.noted_deadline.map(|at| self.deadlines.contains(&(at, key)));
             assert_ne!(noted, Some(false), "I8: a deadline is noted");
-            if !self.books.draining {
+            let left =
+                self.unserved.iter().any(|&(other, serial)| (other, serial) == (key, subscription.serial));
+            assert_eq!(subscription.is_unserved, left, "I12: what is left for later is in line");
+            if !self.books.draining && !left {
                 let idle = subscription.roster.next(&subscription.members);
                 assert!(
                     !subscription.backlog.has_ready() || idle.is_none(),
@@ -46,7 +49,9 @@ impl Core {
             }
         }
         assert_eq!(self.members.len(), members, "I5: members are those of the subscriptions");
-        let least = self.subscriptions.iter().flat_map(|(_, subscription)| subscription.dues()).min();
+        let at_once = self.unserved.front().map(|_| Time::default());
+        let dues = self.subscriptions.iter().flat_map(|(_, subscription)| subscription.dues());
+        let least = dues.chain(at_once).min();
         assert_eq!(self.next_deadline(), least, "I8: the next deadline is the true minimum");
         assert_eq!(self.books.near_full, near_full, "I11: near full");
         assert_eq!(self.books.in_flight, in_flight, "I11: in flight");

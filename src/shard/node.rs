@@ -261,7 +261,7 @@ impl Node {
         }
         self.outbox_used.set(true);
         self.send_outboxes();
-        drained.more
+        drained.more || self.next_deadline().is_some_and(|due| due <= now)
     }
 
     fn enter_phase(&self) {

@@ -18,6 +18,7 @@ use crate::outcome::{Outcome, Reply, Told};
 
 pub const MAX_PENDING_BYTES: u64 = 1024 * 1024;
 pub const NEAR_FULL_MESSAGES: u64 = 4;
+pub const FAN_OUT_SLICE: usize = 3;
 
 pub struct Stage {
     pub core: Core,
@@ -72,6 +73,7 @@ impl Stage {
             max_pending_bytes: MAX_PENDING_BYTES,
             near_full_messages: NEAR_FULL_MESSAGES,
             near_full_bytes: MAX_PENDING_BYTES / 2,
+            fan_out_slice: FAN_OUT_SLICE,
         };
         Stage {
             core: Core::new(config),

@@ -50,6 +50,8 @@ pub struct Member {
 
 pub struct Subscription {
     pub serial: u64,
+    /// Where it lies among the others: a message is handed out in this order.
+    pub place: usize,
     pub id: SubscriptionId,
     pub spec: OpenSpec,
     /// Whether its last stream asked for acks.
