@@ -14,6 +14,11 @@ impl WakerSlot {
         }
     }
 
+    /// Wakes nobody from now on.
+    pub fn forget(&self) {
+        self.0.take();
+    }
+
     pub fn wake(&self) {
         if let Some(waker) = &*self.0.borrow() {
             waker.wake_by_ref();

@@ -41,7 +41,7 @@ pub fn publish_stream(
         turn,
         hold: None,
     };
-    Ok((ConfirmEvents::new(confirms, frontend.counters.clone()), driver.boxed_local()))
+    Ok((ConfirmEvents::new(confirms), driver.boxed_local()))
 }
 
 /// Publishes as fast as credits allow, and has confirmed what is settled whenever nothing more can be read.
