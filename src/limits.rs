@@ -127,9 +127,9 @@ pub const READ_TURN_BYTES: usize = 64 * 1024;
 /// Bytes that it may write in one turn.
 pub const WRITE_TURN_BYTES: usize = 256 * 1024;
 /// Calls of a connection that run before what they wrote goes out, and
-pub const TASKS_IN_ONE_GO: usize = 256;
+pub const TASKS_IN_ONE_GO: usize = 512;
 /// how often that may be in one turn.
-pub const ROUNDS_IN_ONE_TURN: usize = 8;
+pub const ROUNDS_IN_ONE_TURN: usize = 4;
 /// What small frames that nobody has taken yet may cost a connection, before it is closed for a flood: each 256 bytes,
 /// less its own.
 pub const SMALL_FRAMES_BUDGET: usize = 16 * 1024 * 1024;

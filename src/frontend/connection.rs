@@ -134,11 +134,10 @@ impl Connection {
             // The first look is for whatever woke the task.
             if self.agenda.take_connection() || round == 1 {
                 self.advance(cx);
-                // They begin together: each answer would else go out by a system call of its own.
-                for (request, respond) in self.accepted.drain(..) {
-                    let call = self.calls.begin(request, respond);
-                    self.tasks.start(call);
-                }
+                // They begin together, since each look at the socket would send an answer of its own, and behind
+                // what the streams have said before them.
+                let begin = |(request, response)| self.calls.begin(request, response);
+                self.tasks.extend(self.accepted.drain(..).map(begin));
             }
             self.tasks.run(limits::TASKS_IN_ONE_GO);
             if self.turn.resumes() {

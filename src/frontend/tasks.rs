@@ -137,30 +137,37 @@ impl Tasks {
         !self.ready.is_empty()
     }
 
-    /// Takes a task on and runs it as far as it comes by itself.
-    pub fn start(&mut self, task: Task) {
-        let place = self.free.pop().unwrap_or_else(|| self.add_place());
-        if let Some(slot) = self.places.get_mut(place) {
-            slot.task = Some(task);
+    /// Takes tasks on. They run after those that are ready already.
+    pub fn extend(&mut self, tasks: impl IntoIterator<Item = Task>) {
+        self.take_ready();
+        for task in tasks {
+            let place = self.free.pop().unwrap_or_else(|| self.add_place());
+            if let Some(slot) = self.places.get_mut(place) {
+                slot.task = Some(task);
+                self.ready.push_back(place);
+            }
         }
-        self.poll(place);
     }
 
-    /// Runs those that are ready now, so many at most, and what they spawn.
+    /// Runs those that are ready, so many at most, and what they spawn.
     pub fn run(&mut self, most: usize) {
-        self.ready.append(&mut self.agenda.lock_ready());
-        self.start_new();
+        self.take_ready();
+        self.take_new();
         for _ in 0..most {
             let Some(place) = self.ready.pop_front() else { return };
             self.poll(place);
-            self.start_new();
+            self.take_new();
         }
     }
 
-    fn start_new(&mut self) {
-        loop {
-            let Some(task) = self.new.0.borrow_mut().pop() else { return };
-            self.start(task);
+    fn take_ready(&mut self) {
+        self.ready.append(&mut self.agenda.lock_ready());
+    }
+
+    fn take_new(&mut self) {
+        if !self.new.0.borrow().is_empty() {
+            let new = self.new.0.take();
+            self.extend(new);
         }
     }
 
@@ -218,15 +225,17 @@ mod tests {
         for _ in 0..count {
             let (wakers, polls) = (wakers.clone(), polls.clone());
             let mut is_first = true;
-            tasks.start(Box::pin(poll_fn(move |cx| {
+            let task: Task = Box::pin(poll_fn(move |cx| {
                 polls.set(polls.get() + 1);
                 if std::mem::take(&mut is_first) {
                     wakers.borrow_mut().push(cx.waker().clone());
                     return Poll::Pending;
                 }
                 Poll::Ready(())
-            })));
+            }));
+            tasks.extend([task]);
         }
+        tasks.run(count);
         (wakers, polls)
     }
 
@@ -272,7 +281,7 @@ mod tests {
         let (inner, is_done) = (spawner.clone(), done.clone());
         spawner.add(async move { inner.add(async move { is_done.set(true) }) });
         assert!(!tasks.is_empty());
-        tasks.run(0);
+        tasks.run(2);
         assert!(done.get() && tasks.is_empty());
     }
 }
