@@ -18,14 +18,13 @@ const LAYERS: [(&str, &[&str]); 10] = [
 ];
 
 /// What only some files may name.
-const RESERVED: [(&str, &[&str]); 6] = [
+const RESERVED: [(&str, &[&str]); 5] = [
     ("glommio::", &["shard/runtime.rs", "frontend/net.rs"]),
     ("unsafe ", &["shard/runtime.rs", "frontend/net.rs"]),
     // For the traits of sockets, the vocabulary of HTTP/2 libraries; no runtime.
     ("tokio::", &["cli/", "frontend/net.rs"]),
     ("crate::proto", &["frontend/convert/", "frontend/event.rs", "frontend/calls/", "admin/", "cli/"]),
     ("h2::", &["frontend/connection.rs", "frontend/keepalive.rs", "frontend/grpc/", "frontend/calls/mod.rs"]),
-    ("hyper::", &[]),
 ];
 
 /// What the pure layers must not know: clocks, sockets, threads, chance.
