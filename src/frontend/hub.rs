@@ -171,13 +171,14 @@ impl Frontend {
 
     /// Starts a publish; it goes to its end also where nobody waits for it any more.
     pub(super) fn start_publish(&self, publishing: Publishing) {
+        let shards = publishing.shards();
         let ticket = self.add_pending(Pending::Publish(publishing));
-        let inputs = match self.pending.borrow().get(ticket.number) {
-            Some(Pending::Publish(publishing)) => publishing.first_pass(ticket),
-            _ => return,
-        };
-        for (shard, input) in inputs {
-            self.node.submit(shard, input);
+        for shard in shards {
+            let input = match self.pending.borrow().get(ticket.number) {
+                Some(Pending::Publish(publishing)) => publishing.first_input(ticket),
+                _ => return,
+            };
+            self.node.submit(shard.into(), input);
         }
     }
 

@@ -11,7 +11,7 @@ use crate::model::{Message, Ticket};
 use crate::shard::Shared;
 
 /// Numbers of shards, few as a rule.
-type Shards = SmallVec<[u16; 6]>;
+pub type Shards = SmallVec<[u16; 6]>;
 
 /// A publish on its way through the shards.
 ///
@@ -72,18 +72,19 @@ impl Publishing {
         }
     }
 
-    /// What to ask each shard first.
-    pub fn first_pass(&self, ticket: Ticket) -> SmallVec<[(usize, Input); 4]> {
-        let input = |shard: &u16| {
-            let message = self.message.clone();
-            let input = match self.pass {
-                Pass::Reserving => Input::Reserve { ticket, message },
-                _ if self.shards.len() == 1 => Input::Publish { ticket, message },
-                _ => Input::Accept { ticket, message },
-            };
-            (usize::from(*shard), input)
-        };
-        self.shards.iter().map(input).collect()
+    /// The shards that it concerns.
+    pub fn shards(&self) -> Shards {
+        self.shards.clone()
+    }
+
+    /// What to ask each of them first.
+    pub fn first_input(&self, ticket: Ticket) -> Input {
+        let message = self.message.clone();
+        match self.pass {
+            Pass::Reserving => Input::Reserve { ticket, message },
+            _ if self.shards.len() == 1 => Input::Publish { ticket, message },
+            _ => Input::Accept { ticket, message },
+        }
     }
 
     /// Takes the answer of one shard. Returns what to ask next.
