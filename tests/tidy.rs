@@ -11,7 +11,7 @@ const LAYERS: [(&str, &[&str]); 11] = [
     ("pattern", &["limits", "model"]),
     ("core", &["limits", "model", "pattern"]),
     ("ring", &["limits"]),
-    ("shard", &["limits", "memory", "model", "core", "ring"]),
+    ("shard", &["limits", "memory", "model", "pattern", "core", "ring"]),
     ("proto", &[]),
     ("frontend", &["limits", "model", "pattern", "core", "shard", "proto"]),
     ("admin", &["limits", "core", "shard", "frontend", "proto"]),

@@ -6,6 +6,7 @@
 //! | `clock` | the clock, and the time of a turn |
 //! | `node` | one executor: applies inputs to its core, routes effects |
 //! | `pump` | drains rings, applies, flushes, sleeps until rung |
+//! | `merger` | the thread that packs pattern indices anew |
 //! | `shared` | what the executors of a process share: flags, gauges, the phase of its life |
 //! | `directory` | which shard holds a subscription id |
 //! | `runtime` | the only file beside `frontend/net` that knows the runtime |
@@ -13,6 +14,7 @@
 mod clock;
 mod directory;
 mod layout;
+mod merger;
 mod node;
 mod pump;
 pub mod runtime;
@@ -21,5 +23,6 @@ mod shared;
 pub use clock::Clock;
 pub use directory::{Claim, Directory, IdTaken, Owner};
 pub use layout::{Layout, LayoutError, Placement};
+pub use merger::Merger;
 pub use node::{Frame, Node, NodeConfig, Receiver};
 pub use shared::{Phase, Shared};

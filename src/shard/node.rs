@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use super::clock::{Clock, TurnTime};
+use super::merger::{Merger, Merges};
 use super::runtime::{Accepted, Indivisible};
 use super::{Phase, Shared};
 use crate::core::{Answer, Core, CoreConfig, DeadLetter, Effect, Input, MemberEvent};
@@ -39,6 +40,7 @@ pub struct NodeConfig {
     pub port: Port<Frame>,
     /// `None` where the executor is a frontend alone.
     pub core: Option<CoreConfig>,
+    pub merger: Merger,
     pub shared: Arc<Shared>,
     pub clock: Clock,
 }
@@ -47,6 +49,7 @@ pub struct NodeConfig {
 pub struct Node {
     me: usize,
     core: Option<RefCell<Core>>,
+    merges: Merges,
     port: RefCell<Port<Frame>>,
     pub shared: Arc<Shared>,
     /// The time of the present turn.
@@ -73,6 +76,7 @@ impl Node {
         Rc::new(Node {
             me: config.port.me(),
             core: config.core.map(|core| RefCell::new(Core::new(core))),
+            merges: Merges::new(config.merger, config.port.doorbell().clone()),
             port: RefCell::new(config.port),
             shared: config.shared,
             time: TurnTime::new(config.clock),
@@ -232,6 +236,7 @@ impl Node {
         if !frames.is_empty() {
             self.note_work();
         }
+        self.merge_patterns();
         for (from, frame) in frames.drain(..) {
             match frame {
                 Frame::Input(input) => self.apply(now, input),
@@ -245,6 +250,12 @@ impl Node {
         self.outbox_used.set(true);
         self.send_outboxes();
         drained.more || self.next_deadline().is_some_and(|due| due <= now)
+    }
+
+    fn merge_patterns(&self) {
+        if let Some(core) = &self.core {
+            self.merges.advance(&mut core.borrow_mut(), !self.is_busy.get());
+        }
     }
 
     fn enter_phase(&self) {
@@ -267,6 +278,6 @@ impl Node {
 
     /// Whether a turn of the pump would find something to do.
     pub(super) fn has_work(&self) -> bool {
-        self.port.borrow().has_work() || self.shared.phase() != self.phase.get()
+        self.port.borrow().has_work() || self.merges.has_result() || self.shared.phase() != self.phase.get()
     }
 }
