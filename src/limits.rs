@@ -17,6 +17,8 @@ pub const BRACE_ALTERNATIVES: usize = 16;
 pub const BRACE_DEPTH: usize = 2;
 /// Most plain patterns that the braces of one pattern may expand to.
 pub const BRACE_EXPANSIONS: usize = 64;
+/// Most characters of all the patterns together that the braces of one pattern expand to; a class, a `?` or a `*` is one.
+pub const EXPANDED_CHARACTERS: usize = 2048;
 /// Most elements between two stars where the segment holds a `?` or a class.
 pub const SEGMENT_ELEMENTS: usize = 64;
 /// Most ranges (or single characters) in one class.
@@ -25,10 +27,23 @@ pub const CLASS_RANGES: usize = 32;
 pub const PATTERNS_PER_SUBSCRIPTION: usize = 256;
 /// A pattern without a literal run of this many bytes is unselective (`*` alone is not counted).
 pub const SELECTIVE_RUN_BYTES: usize = 3;
-/// Most unselective patterns on one shard.
+/// Most unselective patterns on one shard, each expansion of braces counted.
 pub const UNSELECTIVE_PATTERNS: usize = 128;
+/// Most patterns on one shard that only wildcards and short texts tell apart, each expansion of braces counted.
+pub const SIMILAR_PATTERNS: usize = 1024;
 /// Most distinct patterns on one shard.
 pub const DISTINCT_PATTERNS: usize = 1_000_000;
+
+/// Most topics for which a shard remembers the patterns that match,
+pub const CACHED_TOPICS: usize = 32 * 1024;
+/// most bytes that they and the answers take, beside some 64 a topic,
+pub const CACHE_BYTES: usize = 8 * 1024 * 1024;
+/// and most patterns of an answer; what more match is found anew each time.
+pub const CACHED_IDS: usize = 1024;
+/// A merge of the pattern index is due with so many changes since the last, or with an eighth of what it holds,
+pub const MERGE_CHANGES: usize = 65_536;
+/// or with more than these while the shard is idle.
+pub const IDLE_MERGE_CHANGES: usize = 1024;
 
 /// Longest subscription_id, consumer_group, message_id or system_id that a client may send, in bytes.
 pub const ID_BYTES: usize = 256;

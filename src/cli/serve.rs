@@ -13,8 +13,9 @@ use crate::core::CoreConfig;
 use crate::frontend::convert::Bounds;
 use crate::frontend::{Frontend, FrontendCounters, net, serve_with};
 use crate::limits;
+use crate::memory::Memory;
 use crate::ring::{Doorbell, Mesh, Port};
-use crate::shard::{Clock, Frame, Layout, Memory, Node, NodeConfig, Phase, Shared, runtime};
+use crate::shard::{Clock, Frame, Layout, Merger, Node, NodeConfig, Phase, Shared, runtime};
 
 /// How often the control thread looks whether a drain is done.
 const LOOK: Duration = Duration::from_millis(5);
@@ -80,6 +81,7 @@ fn start(
             max_pending: options.max_pending,
         },
         wall_clock: SystemTime::now().duration_since(UNIX_EPOCH)?,
+        merger: Merger::start()?,
     };
     let mut listeners = Some(listeners);
     let (started, all_started) = mpsc::channel();
@@ -119,6 +121,7 @@ struct Blueprint {
     described: Described,
     bounds: Bounds,
     wall_clock: Duration,
+    merger: Merger,
 }
 
 impl Blueprint {
@@ -140,7 +143,8 @@ impl Blueprint {
             near_full_bytes: frontends * bytes,
             fan_out_slice: limits::FAN_OUT_SLICE,
         });
-        let node = Node::new(NodeConfig { port, core, shared: self.shared, clock: self.clock });
+        let node =
+            Node::new(NodeConfig { port, core, merger: self.merger, shared: self.shared, clock: self.clock });
         if let Some(counters) = self.facts.counters.get(me) {
             // In units of 100 ns: see NumberSource.
             let started = (self.wall_clock.as_nanos() / 100) as u64;

@@ -95,9 +95,9 @@ impl Subscription {
         assert_eq!(by_member, in_flight, "I1: members hold what is in flight");
         for (key, member) in &self.members {
             assert!(member.in_flight <= member.max_in_flight, "I2: more in flight than asked for");
-            if let (Roster::Balanced(balanced), turn) = (&self.roster, member.turn) {
-                assert_eq!(turn.is_some(), member.has_room(), "I12: in the round exactly with room");
-                assert!(turn.is_none_or(|turn| balanced.is_in_round(turn, key)), "I12: has its turn");
+            if let Roster::Balanced(balanced) = &self.roster {
+                assert_eq!(member.is_in_round, member.has_room(), "I12: in the round exactly with room");
+                assert_eq!(member.is_in_round, balanced.is_in_round(key), "I12: has its turn");
             }
         }
         if let Roster::Singleton(singleton) = &self.roster {

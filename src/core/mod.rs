@@ -43,7 +43,7 @@ pub use input::{Action, Input, Nack, SettleCall, SettleTarget};
 pub use spec::{OpenSpec, Overflow, SharedOptions};
 
 use crate::model::{GroupName, MemberId, SubscriptionId, Ticket, Time};
-use crate::pattern::Index;
+use crate::pattern::{Index, MergeJob, Merged, Retired};
 use publish::Reservation;
 use subscription::Subscription;
 
@@ -162,6 +162,17 @@ impl Core {
         }
         #[cfg(debug_assertions)]
         self.check_sometimes();
+    }
+
+    /// The work of packing the pattern index anew, where it is due, or with little to pack where the shard `is_idle`.
+    /// To be run elsewhere; nothing that a client sees depends on when, or whether, it is done.
+    pub fn begin_merge(&mut self, is_idle: bool) -> Option<MergeJob> {
+        if self.index.is_merge_due(is_idle) { self.index.begin_merge() } else { None }
+    }
+
+    /// Takes the result of that work. What it returns is to be dropped elsewhere too.
+    pub fn finish_merge(&mut self, merged: Merged) -> Retired {
+        self.index.finish_merge(merged)
     }
 
     /// When [`Input::Tick`] is due next: the beginning of time is at once.

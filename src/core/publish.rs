@@ -114,7 +114,7 @@ impl Core {
     fn match_topic(&mut self, message: &Message) -> Vec<SubscriptionKey> {
         let mut matched = std::mem::take(&mut self.matched);
         matched.clear();
-        self.index.matching(message.topic.as_str(), &mut matched);
+        self.index.matching(message.topic(), &mut matched);
         matched
     }
 

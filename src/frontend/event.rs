@@ -1,8 +1,9 @@
 //! Events as they go out on a Subscribe stream.
 
+use arrayvec::ArrayVec;
 use bytes::BufMut;
 use prost::Message as _;
-use prost::encoding::{encode_varint, encoded_len_varint};
+use prost::encoding::encoded_len_varint;
 use tonic::Status;
 
 use crate::core::Delivery;
@@ -18,7 +19,7 @@ pub enum WireEvent {
     /// Several messages; together they stay within what a client accepts.
     Batch(Vec<Delivery>),
     /// What is seldom: encoded as the contract has it.
-    Other(SubscribeEvent),
+    Other(Box<SubscribeEvent>),
 }
 
 // Field numbers and wire types of the contract; tests/semantics decodes what is written here.
@@ -31,7 +32,7 @@ const MESSAGE_EPOCH: u8 = 8 << 3;
 
 impl WireEvent {
     pub fn is_role(&self) -> bool {
-        matches!(self, WireEvent::Other(SubscribeEvent { event: Some(Event::Role(_)) }))
+        matches!(self, WireEvent::Other(event) if matches!(event.event, Some(Event::Role(_))))
     }
 
     /// The messages that it carries.
@@ -50,7 +51,7 @@ impl WireEvent {
             WireEvent::Batch(deliveries) => {
                 let length: usize = deliveries.iter().map(length_in_batch).sum();
                 out.put_u8(EVENT_BATCH);
-                encode_varint(length as u64, out);
+                put_varint(length as u64, |byte| out.put_u8(byte));
                 deliveries.iter().for_each(|delivery| encode_delivery(BATCH_MESSAGE, delivery, out));
             }
             WireEvent::Other(event) => {
@@ -63,7 +64,7 @@ impl WireEvent {
 
 /// Bytes that a delivery adds to a batch, its tag and length included.
 pub fn length_in_batch(delivery: &Delivery) -> usize {
-    let length = head_length(delivery, id_of(delivery).text().len()) + delivery.message.body.len();
+    let length = head_length(delivery, id_of(delivery).text().len()) + delivery.message.body().len();
     1 + encoded_len_varint(length as u64) + length
 }
 
@@ -80,19 +81,34 @@ fn head_length(delivery: &Delivery, id_length: usize) -> usize {
     2 + id_length + 1 + encoded_len_varint(delivery.attempt.into()) + epoch
 }
 
+/// Bytes of tag, length and head at most.
+const HEAD_BYTES: usize = 64;
+
+/// The head is put together on the stack: two writes an event, however `out` grows.
 fn encode_delivery(tag: u8, delivery: &Delivery, out: &mut impl BufMut) {
     let text = id_of(delivery).text();
-    let body = &delivery.message.body;
-    out.put_u8(tag);
-    encode_varint((head_length(delivery, text.len()) + body.len()) as u64, out);
-    out.put_u8(MESSAGE_SYSTEM_ID);
-    out.put_u8(text.len() as u8);
-    out.put_slice(text.as_bytes());
-    out.put_u8(MESSAGE_DELIVERY_ATTEMPT);
-    encode_varint(delivery.attempt.into(), out);
+    let body = delivery.message.body();
+    let mut head = ArrayVec::<u8, HEAD_BYTES>::new();
+    head.push(tag);
+    put_varint((head_length(delivery, text.len()) + body.len()) as u64, |byte| head.push(byte));
+    head.push(MESSAGE_SYSTEM_ID);
+    head.push(text.len() as u8);
+    head.extend(text.bytes());
+    head.push(MESSAGE_DELIVERY_ATTEMPT);
+    put_varint(delivery.attempt.into(), |byte| head.push(byte));
     if delivery.epoch != 0 {
-        out.put_u8(MESSAGE_EPOCH);
-        encode_varint(delivery.epoch, out);
+        head.push(MESSAGE_EPOCH);
+        put_varint(delivery.epoch, |byte| head.push(byte));
     }
+    out.put_slice(&head);
     out.put_slice(body);
+}
+
+/// A number as protobuf has it; most take one byte.
+pub(super) fn put_varint(mut number: u64, mut put: impl FnMut(u8)) {
+    while number >= 0x80 {
+        put(number as u8 | 0x80);
+        number >>= 7;
+    }
+    put(number as u8);
 }

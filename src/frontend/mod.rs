@@ -35,6 +35,7 @@ mod rpc;
 mod series;
 mod session;
 mod status;
+mod table;
 mod tasks;
 mod waker;
 

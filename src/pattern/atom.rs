@@ -35,6 +35,7 @@ pub enum Element {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
     negated: bool,
+    /// One list for all expansions of a pattern; none of its own for `?`.
     ranges: Arc<[(char, char)]>,
 }
 
@@ -82,7 +83,8 @@ impl Atom {
             && self.literal_runs().all(|run| run.len() < SELECTIVE_RUN_BYTES)
     }
 
-    fn literal_runs(&self) -> impl Iterator<Item = &str> {
+    /// The literal runs in order, never empty.
+    pub fn literal_runs(&self) -> impl Iterator<Item = &str> {
         let elements = self.segments.iter().flat_map(|s| &s.elements);
         elements.filter_map(Element::literal)
     }
@@ -130,7 +132,17 @@ impl Class {
 
     /// What `?` stands for: every character.
     pub(super) fn any() -> Self {
-        Self::new(true, Vec::new())
+        Self { negated: true, ranges: Arc::default() }
+    }
+
+    /// The ranges that are listed, first and last character of each.
+    pub(super) fn ranges(&self) -> &[(char, char)] {
+        &self.ranges
+    }
+
+    /// Whether it takes the characters that are not listed.
+    pub(super) fn is_negated(&self) -> bool {
+        self.negated
     }
 
     /// Whether the class accepts this character.
@@ -176,7 +188,8 @@ mod tests {
 
     #[test]
     fn unselective_is_no_long_literal_run_in_some_expansion() {
-        let unselective = |text: &str| Pattern::parse(text).unwrap().is_unselective();
+        let unselective =
+            |text: &str| Pattern::parse(text).unwrap().atoms().iter().any(|atom| atom.is_unselective());
         for text in ["?", "a*", "ab*cd", "a?b", "[abc]*", "{abc*,a*}", "é*", "*?"] {
             assert!(unselective(text), "{text}");
         }

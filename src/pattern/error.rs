@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::limits::{
-    BRACE_ALTERNATIVES, BRACE_DEPTH, BRACE_EXPANSIONS, CLASS_RANGES, PATTERN_BYTES, PATTERN_STARS,
-    SEGMENT_ELEMENTS,
+    BRACE_ALTERNATIVES, BRACE_DEPTH, BRACE_EXPANSIONS, CLASS_RANGES, EXPANDED_CHARACTERS, PATTERN_BYTES,
+    PATTERN_STARS, SEGMENT_ELEMENTS,
 };
 
 /// Why a text is not a pattern, and where.
@@ -46,6 +46,9 @@ pub enum PatternErrorKind {
     TooManyAlternatives,
     /// More than [`BRACE_EXPANSIONS`] in all; the `{` of the group that goes over it.
     TooManyExpansions,
+    /// More than [`EXPANDED_CHARACTERS`] in all expansions together; the character, or the `{` of the group,
+    /// that goes over it.
+    ExpandsTooFar,
     /// More than [`PATTERN_STARS`] in one expansion; the first `*` that is too many.
     TooManyStars,
     /// More than [`SEGMENT_ELEMENTS`] between two `*`, a `?` or a class among them; the first too many.
@@ -79,6 +82,9 @@ impl fmt::Display for PatternError {
             }
             TooManyExpansions => {
                 write!(f, "braces expand to too many patterns at byte {at}; limit {BRACE_EXPANSIONS}")
+            }
+            ExpandsTooFar => {
+                write!(f, "braces expand to too many characters at byte {at}; limit {EXPANDED_CHARACTERS}")
             }
             TooManyStars => write!(f, "too many `*` at byte {at}; limit {PATTERN_STARS}"),
             SegmentTooLong => write!(

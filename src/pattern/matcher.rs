@@ -34,13 +34,13 @@ impl Atom {
 
 impl Segment {
     /// What follows the segment, where the text begins with it.
-    fn strip_prefix<'t>(&self, text: &'t str) -> Option<&'t str> {
+    pub(super) fn strip_prefix<'t>(&self, text: &'t str) -> Option<&'t str> {
         let mut elements = self.elements().iter();
         elements.try_fold(text, |rest, element| element.strip_prefix(rest))
     }
 
     /// What comes before the segment, where the text ends with it.
-    fn strip_suffix<'t>(&self, text: &'t str) -> Option<&'t str> {
+    pub(super) fn strip_suffix<'t>(&self, text: &'t str) -> Option<&'t str> {
         let mut elements = self.elements().iter().rev();
         elements.try_fold(text, |rest, element| element.strip_suffix(rest))
     }
@@ -171,7 +171,7 @@ mod tests {
         let topic = "a".repeat(1024);
         let many = "*a".repeat(15) + "*b";
         let late = "*".to_owned() + &"?".repeat(60) + "b*";
-        let braces = "{?,a}".repeat(6) + "*" + &"[ab]".repeat(50) + "b*";
+        let braces = "{?,a}".repeat(6) + "*" + &"[ab]".repeat(23) + "b*";
         for pattern in ["*a*a*a*a*b", &many, &late, &braces] {
             assert!(!matches(pattern, &topic), "{pattern}");
         }

@@ -26,5 +26,5 @@ mod tests;
 
 pub use atom::{Atom, Class, Element, Segment};
 pub use error::{PatternError, PatternErrorKind};
-pub use index::{Index, IndexError};
+pub use index::{Index, IndexError, MergeJob, Merged, Retired};
 pub use syntax::Pattern;

@@ -1,7 +1,6 @@
 //! From text to atoms, in one pass: braces are expanded while they are read.
 
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::iter::Peekable;
 use std::str::CharIndices;
 use std::sync::Arc;
@@ -9,20 +8,15 @@ use std::sync::Arc;
 use super::atom::{Atom, Class, Element, Segment};
 use super::error::{PatternError, PatternErrorKind};
 use crate::limits::{
-    BRACE_ALTERNATIVES, BRACE_DEPTH, BRACE_EXPANSIONS, CLASS_RANGES, PATTERN_BYTES, PATTERN_STARS,
-    SEGMENT_ELEMENTS,
+    BRACE_ALTERNATIVES, BRACE_DEPTH, BRACE_EXPANSIONS, CLASS_RANGES, EXPANDED_CHARACTERS, PATTERN_BYTES,
+    PATTERN_STARS, SEGMENT_ELEMENTS,
 };
 
-/// A parsed topic pattern. Clones share one copy.
+/// A topic pattern whose text was found valid. Clones share one copy of it.
 ///
 /// Two patterns are equal when their texts are: `a` and `{a}` match the same topics but are not equal.
-#[derive(Clone)]
-pub struct Pattern(Arc<Parsed>);
-
-struct Parsed {
-    text: Box<str>,
-    atoms: Box<[Atom]>,
-}
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Pattern(Arc<str>);
 
 impl Pattern {
     /// Parses a pattern.
@@ -39,44 +33,22 @@ impl Pattern {
             let offset = text.floor_char_boundary(PATTERN_BYTES);
             return Err(PatternErrorKind::TooLong { bytes }.at(offset));
         }
-        let mut parser = Parser { rest: text.char_indices().peekable() };
-        let mut atoms = Vec::new();
-        for expansion in parser.sequence(0)? {
-            let atom = atom(expansion)?;
-            if !atoms.contains(&atom) {
-                atoms.push(atom);
-            }
-        }
-        Ok(Self(Arc::new(Parsed { text: text.into(), atoms: atoms.into() })))
+        atoms(text)?;
+        Ok(Self(text.into()))
     }
 
     /// The pattern as it was written.
     pub fn text(&self) -> &str {
-        &self.0.text
+        &self.0
     }
 
     /// What the braces expand to, without repeats; a topic matches the pattern when it matches one of these.
-    pub fn atoms(&self) -> &[Atom] {
-        &self.0.atoms
-    }
-
-    /// Whether some expansion has nothing that an index could look up ([`Atom::is_unselective`]).
-    pub fn is_unselective(&self) -> bool {
-        self.atoms().iter().any(Atom::is_unselective)
-    }
-}
-
-impl PartialEq for Pattern {
-    fn eq(&self, other: &Self) -> bool {
-        self.text() == other.text()
-    }
-}
-
-impl Eq for Pattern {}
-
-impl Hash for Pattern {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.text().hash(state);
+    ///
+    /// Only the text is kept, which is a small part of what it expands to: this reads it anew.
+    pub fn atoms(&self) -> Vec<Atom> {
+        let atoms = atoms(self.text());
+        debug_assert!(atoms.is_ok(), "the text was valid before");
+        atoms.unwrap_or_default()
     }
 }
 
@@ -134,6 +106,7 @@ impl Parser<'_> {
                 '\\' => Token::Char(self.escaped(offset)?),
                 _ => Token::Char(c),
             };
+            check_size(&expansions, expansions.len(), offset)?;
             for expansion in &mut expansions {
                 let token = token.clone();
                 expansion.push(Piece { offset, token });
@@ -162,6 +135,7 @@ impl Parser<'_> {
             if expansions.len() > BRACE_EXPANSIONS {
                 return Err(PatternErrorKind::TooManyExpansions.at(opener));
             }
+            check_size(&expansions, 0, opener)?;
         }
     }
 
@@ -224,9 +198,23 @@ fn product(
     if heads.len() * tails.len() > BRACE_EXPANSIONS {
         return Err(PatternErrorKind::TooManyExpansions.at(opener));
     }
+    let heads_with_tails = size(&heads) * (tails.len() - 1) + size(&tails) * heads.len();
+    check_size(&heads, heads_with_tails, opener)?;
     let with_each_tail =
         |head: &Expansion| -> Vec<_> { tails.iter().map(|tail| [&head[..], tail].concat()).collect() };
     Ok(heads.iter().flat_map(with_each_tail).collect())
+}
+
+fn atoms(text: &str) -> Result<Vec<Atom>, PatternError> {
+    let mut parser = Parser { rest: text.char_indices().peekable() };
+    let mut atoms = Vec::new();
+    for expansion in parser.sequence(0)? {
+        let atom = atom(expansion)?;
+        if !atoms.contains(&atom) {
+            atoms.push(atom);
+        }
+    }
+    Ok(atoms)
 }
 
 fn atom(mut expansion: Expansion) -> Result<Atom, PatternError> {
@@ -240,6 +228,19 @@ fn atom(mut expansion: Expansion) -> Result<Atom, PatternError> {
         between.iter().try_for_each(|pieces| check_length(pieces))?;
     }
     Ok(Atom::new(stretches.into_iter().map(segment).collect()))
+}
+
+fn size(expansions: &[Expansion]) -> usize {
+    expansions.iter().map(Expansion::len).sum()
+}
+
+/// Bounds what a short text expands to, as soon as `growth` would take it too far.
+fn check_size(expansions: &[Expansion], growth: usize, offset: usize) -> Result<(), PatternError> {
+    // A pattern that nothing multiplies is bounded by its bytes.
+    if size(expansions) + growth > EXPANDED_CHARACTERS {
+        return Err(PatternErrorKind::ExpandsTooFar.at(offset));
+    }
+    Ok(())
 }
 
 /// Bounds the work of looking for a segment, which grows with its length where text search cannot be used. The
@@ -352,6 +353,11 @@ mod tests {
         assert_eq!(atoms(&group.repeat(2)), 64);
         refused(&format!("x{{{}y}}", group.repeat(3)), TooManyExpansions, 36);
         refused(&format!("x{{{0},{0}}}", group.repeat(2)), TooManyExpansions, 1);
+        let many = "{a,b}".repeat(6);
+        assert_eq!(atoms(&format!("{many}{}", "x".repeat(26))), 64);
+        refused(&format!("{many}{}", "x".repeat(27)), ExpandsTooFar, 56);
+        refused(&format!("{}{many}", "x".repeat(27)), ExpandsTooFar, 52);
+        refused(&format!("{{{many}{},a}}", "[x-z]".repeat(27)), ExpandsTooFar, 161);
         // Repeats are matched once, but counted as they are written.
         assert_eq!(atoms("{a,{a,a}}"), 1);
         refused(&"{,}".repeat(7), TooManyExpansions, 18);
@@ -384,7 +390,7 @@ mod tests {
 
     #[test]
     fn patterns_are_their_texts() {
-        fn shared<T: Clone + Send + Sync + Eq + Hash>(_: &T) {}
+        fn shared<T: Clone + Send + Sync + Eq + std::hash::Hash>(_: &T) {}
         let pattern = Pattern::parse("{a}").unwrap();
         shared(&pattern);
         assert_eq!(pattern.text(), "{a}");

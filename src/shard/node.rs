@@ -2,8 +2,9 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::Instant;
 
+use super::clock::{Clock, TurnTime};
+use super::merger::{Merger, Merges};
 use super::runtime::{Accepted, Indivisible};
 use super::{Phase, Shared};
 use crate::core::{Answer, Core, CoreConfig, DeadLetter, Effect, Input, MemberEvent};
@@ -34,31 +35,12 @@ pub trait Receiver {
     fn phase(&self, phase: Phase);
 }
 
-/// The process's one clock, read only here.
-#[derive(Debug, Clone, Copy)]
-pub struct Clock {
-    started: Instant,
-}
-
-impl Clock {
-    pub fn start() -> Self {
-        Clock { started: Instant::now() }
-    }
-
-    pub fn now(&self) -> Time {
-        Time::from_nanos(u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX))
-    }
-
-    pub fn instant(&self, time: Time) -> Instant {
-        self.started + time.since(Time::default())
-    }
-}
-
 /// What a node is made from, on its thread.
 pub struct NodeConfig {
     pub port: Port<Frame>,
     /// `None` where the executor is a frontend alone.
     pub core: Option<CoreConfig>,
+    pub merger: Merger,
     pub shared: Arc<Shared>,
     pub clock: Clock,
 }
@@ -67,9 +49,11 @@ pub struct NodeConfig {
 pub struct Node {
     me: usize,
     core: Option<RefCell<Core>>,
+    merges: Merges,
     port: RefCell<Port<Frame>>,
     pub shared: Arc<Shared>,
-    pub clock: Clock,
+    /// The time of the present turn.
+    pub time: TurnTime,
     receiver: OnceCell<Rc<dyn Receiver>>,
     /// Scratch for effects, so that no input allocates.
     effects: RefCell<Vec<Effect>>,
@@ -92,9 +76,10 @@ impl Node {
         Rc::new(Node {
             me: config.port.me(),
             core: config.core.map(|core| RefCell::new(Core::new(core))),
+            merges: Merges::new(config.merger, config.port.doorbell().clone()),
             port: RefCell::new(config.port),
             shared: config.shared,
-            clock: config.clock,
+            time: TurnTime::new(config.clock),
             receiver: OnceCell::new(),
             effects: RefCell::default(),
             outbox_used: Cell::new(false),
@@ -125,7 +110,7 @@ impl Node {
     /// Gives an input to a shard: applied at once where it is this executor's, else by ring.
     pub fn submit(&self, shard: usize, input: Input) {
         if shard == self.me {
-            self.apply(self.clock.now(), input);
+            self.apply(self.time.now(), input);
         } else {
             self.port.borrow_mut().send(shard, Frame::Input(input));
             self.outbox_used.set(true);
@@ -137,6 +122,7 @@ impl Node {
     pub fn flush(&self) {
         self.note_work();
         self.send_outboxes();
+        self.time.begin_turn();
     }
 
     fn send_outboxes(&self) {
@@ -245,10 +231,12 @@ impl Node {
         self.enter_phase();
         let drained =
             self.port.borrow_mut().drain(limits::PUMP_TURN_ITEMS, |from, frame| frames.push((from, frame)));
-        let now = self.clock.now();
+        self.time.begin_turn();
+        let now = self.time.now();
         if !frames.is_empty() {
             self.note_work();
         }
+        self.merge_patterns();
         for (from, frame) in frames.drain(..) {
             match frame {
                 Frame::Input(input) => self.apply(now, input),
@@ -264,6 +252,12 @@ impl Node {
         drained.more || self.next_deadline().is_some_and(|due| due <= now)
     }
 
+    fn merge_patterns(&self) {
+        if let Some(core) = &self.core {
+            self.merges.advance(&mut core.borrow_mut(), !self.is_busy.get());
+        }
+    }
+
     fn enter_phase(&self) {
         let phase = self.shared.phase();
         let before = self.phase.replace(phase);
@@ -271,7 +265,7 @@ impl Node {
             return;
         }
         if before == Phase::Serving && self.core.is_some() {
-            self.apply(self.clock.now(), Input::Drain { grace: self.shared.grace });
+            self.apply(self.time.now(), Input::Drain { grace: self.shared.grace });
         }
         if let Some(receiver) = self.receiver.get() {
             receiver.phase(phase);
@@ -284,6 +278,6 @@ impl Node {
 
     /// Whether a turn of the pump would find something to do.
     pub(super) fn has_work(&self) -> bool {
-        self.port.borrow().has_work() || self.shared.phase() != self.phase.get()
+        self.port.borrow().has_work() || self.merges.has_result() || self.shared.phase() != self.phase.get()
     }
 }

@@ -72,7 +72,7 @@ where
     })
 }
 
-fn die(reason: &str) -> ! {
+pub(super) fn die(reason: &str) -> ! {
     // Nobody may be listening; the process ends all the same.
     let _ = writeln!(io::stderr(), "tinybroker: {reason}");
     process::exit(EXIT_EXECUTOR_DIED);

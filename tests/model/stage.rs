@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use tinybroker::core::{
     Action, Answer, Core, CoreConfig, Counter, Effect, GivenUp, Input, Nack, OpenSpec, Overflow, SettleCall,
     SettleTarget, Settlement, SharedOptions, Stats,
 };
 use tinybroker::model::{
-    DeliveryId, GroupName, MemberId, Message, MessageNumber, Mode, SubscriptionId, Ticket, Time, Topic,
+    DeliveryId, GroupName, MemberId, Message, MessageNumber, Mode, SubscriptionId, Ticket, Time,
 };
 use tinybroker::pattern::Pattern;
 
@@ -141,12 +140,8 @@ impl Stage {
 
     /// A message with its number, so that stories can name their messages.
     pub fn message(number: u64, bytes: usize, message_id: Option<&str>) -> Arc<Message> {
-        Arc::new(Message {
-            number: MessageNumber::from_u64(number),
-            topic: Topic::parse("topic").expect("a topic"),
-            message_id: message_id.map(Into::into),
-            body: Bytes::from(vec![0; bytes]),
-        })
+        let body = |out: &mut Vec<u8>| out.resize(out.len() + bytes, 0);
+        Arc::new(Message::new(MessageNumber::from_u64(number), "topic", message_id, bytes, body))
     }
 
     pub fn publish(&mut self, number: u64) -> Reply {

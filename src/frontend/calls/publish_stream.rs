@@ -9,7 +9,7 @@ use futures_util::future::LocalBoxFuture;
 use super::unary::message;
 use super::{Call, Task, failed};
 use crate::frontend::confirms::ConfirmEvents;
-use crate::frontend::grpc::{Deadline, Reply, decode, frame};
+use crate::frontend::grpc::{Deadline, Reply, frame};
 use crate::frontend::net::Turn;
 use crate::frontend::{Failure, convert, rpc};
 
@@ -17,7 +17,7 @@ use crate::frontend::{Failure, convert, rpc};
 pub fn publish_stream(call: Call, turn: Rc<Turn>) -> Task {
     let Call { frontend, messages, mut reply, deadline } = call;
     let reader = frontend.clone();
-    let requests = messages.map(move |request| Ok(message(&reader, decode(request?)?)));
+    let requests = messages.map(move |request| Ok(message(&reader, convert::Publish::read(&request?)?)));
     match rpc::publish_stream::publish_stream(&frontend, turn, requests) {
         Ok((confirms, driver)) => {
             reply.begin();

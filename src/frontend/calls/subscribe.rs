@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use bytes::{Bytes, BytesMut};
 
 use super::{Call, Task, failed};
-use crate::frontend::grpc::{Deadline, Ending, Messages, Reply, decode, put_framed};
+use crate::frontend::grpc::{Deadline, Ending, Messages, Reply, put_framed};
 use crate::frontend::hub::Frontend;
 use crate::frontend::rpc::subscribe::Subscriber;
 use crate::frontend::{Failure, convert};
@@ -98,9 +98,8 @@ impl Subscription {
                     self.subscriber.commands_ended();
                 }
                 Poll::Ready(Some(message)) => {
-                    let command = message
-                        .and_then(decode)
-                        .and_then(|command| convert::command(command, &self.frontend.bounds));
+                    let bounds = &self.frontend.bounds;
+                    let command = message.and_then(|message| convert::read_command(&message, bounds));
                     match command {
                         Ok(command) => self.subscriber.carry_out(command),
                         Err(failure) => {

@@ -10,7 +10,7 @@ use crate::outcome::{Outcome, Reply, Told};
 
 impl Twin {
     fn matching(&self, message: &Message) -> Vec<u64> {
-        let topic = message.topic.as_str();
+        let topic = message.topic();
         let wanted = |s: &&Subscription| s.spec.patterns.iter().any(|pattern| pattern.matches(topic));
         self.subscriptions.iter().filter(wanted).map(|s| s.serial).collect()
     }

@@ -24,7 +24,7 @@ impl Item {
     }
 
     pub fn is_called(&self, message_id: &str) -> bool {
-        match self.message.message_id.as_deref() {
+        match self.message.message_id() {
             Some(own) => own == message_id,
             None => self.message.number.to_string() == message_id,
         }

@@ -1,0 +1,152 @@
+//! What an expansion of a pattern is found by: the literal text it hangs on.
+
+use std::cmp::Reverse;
+use std::ops::RangeInclusive;
+
+use smallvec::SmallVec;
+
+use crate::limits::SELECTIVE_RUN_BYTES;
+use crate::pattern::{Atom, Segment};
+
+/// Lengths of the texts that are looked for at every place of a topic, in bytes.
+pub(super) const INNER_BYTES: RangeInclusive<usize> = SELECTIVE_RUN_BYTES..=16;
+
+/// More places to hang an expansion on are not weighed.
+const MOST_CHOICES: usize = 8;
+
+/// A literal text and where it lies in each topic that the expansion matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Anchor<'a> {
+    /// The topic begins with it. The empty text is that of expansions which nothing else finds.
+    Prefix(&'a [u8]),
+    /// The topic ends with it.
+    Suffix(&'a [u8]),
+    /// The topic begins with the one and ends with the other, and they share no bytes of it.
+    Pair(&'a [u8], &'a [u8]),
+    /// The topic contains it; of a length in [`INNER_BYTES`].
+    Inner(&'a [u8]),
+}
+
+impl Anchor<'_> {
+    fn bytes(&self) -> usize {
+        match self {
+            Anchor::Prefix(text) | Anchor::Suffix(text) | Anchor::Inner(text) => text.len(),
+            Anchor::Pair(prefix, suffix) => prefix.len() + suffix.len(),
+        }
+    }
+}
+
+/// How an expansion may be found.
+#[derive(Debug)]
+pub(super) struct Choices<'a> {
+    /// The longest first, never none. Any of them will do.
+    pub anchors: SmallVec<[Anchor<'a>; MOST_CHOICES]>,
+    /// Whether a topic in which the anchor is found may still not match.
+    pub verify: bool,
+}
+
+/// The anchors of an expansion that has wildcards.
+pub(super) fn choices(atom: &Atom) -> Choices<'_> {
+    let literal = |segment: &Segment| segment.literal().is_some();
+    let ends = ends(atom.prefix().as_bytes(), atom.suffix().as_bytes());
+    match atom.segments() {
+        [first, last] if literal(first) && literal(last) => return certain(ends),
+        [first, middle, last] if first.is_empty() && last.is_empty() => {
+            let text = middle.literal().unwrap_or_default().as_bytes();
+            if INNER_BYTES.contains(&text.len()) {
+                return certain(Anchor::Inner(text));
+            }
+        }
+        _ => {}
+    }
+    let mut anchors: Vec<Anchor<'_>> = atom.literal_runs().flat_map(windows).map(Anchor::Inner).collect();
+    anchors.push(ends);
+    // What is short is found everywhere, however few hang on it.
+    if anchors.iter().any(|anchor| anchor.bytes() >= SELECTIVE_RUN_BYTES) {
+        anchors.retain(|anchor| anchor.bytes() >= SELECTIVE_RUN_BYTES);
+    }
+    anchors.sort_by_key(|anchor| Reverse(anchor.bytes()));
+    anchors.truncate(MOST_CHOICES);
+    Choices { anchors: anchors.into(), verify: true }
+}
+
+fn certain(anchor: Anchor<'_>) -> Choices<'_> {
+    Choices { anchors: SmallVec::from_iter([anchor]), verify: false }
+}
+
+fn ends<'a>(prefix: &'a [u8], suffix: &'a [u8]) -> Anchor<'a> {
+    match (prefix, suffix) {
+        (prefix, []) => Anchor::Prefix(prefix),
+        ([], suffix) => Anchor::Suffix(suffix),
+        (prefix, suffix) => Anchor::Pair(prefix, suffix),
+    }
+}
+
+/// The run itself, or of a long one stretches that cover it. Bytes will do: a text that begins within a character
+/// is found where that character is.
+fn windows(run: &str) -> impl Iterator<Item = &[u8]> {
+    let (run, most) = (run.as_bytes(), *INNER_BYTES.end());
+    let starts = (0..run.len()).step_by(most).map(move |start| start.min(run.len().saturating_sub(most)));
+    starts
+        .map(move |start| &run[start..run.len().min(start + most)])
+        .filter(|w| w.len() >= *INNER_BYTES.start())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Anchor::*;
+    use super::*;
+    use crate::pattern::Pattern;
+
+    fn check(pattern: &str, verify: bool, anchors: &[Anchor<'_>]) {
+        let atoms = Pattern::parse(pattern).unwrap().atoms();
+        let choices = choices(&atoms[0]);
+        assert_eq!((choices.verify, &choices.anchors[..]), (verify, anchors), "{pattern}");
+    }
+
+    #[test]
+    fn what_the_anchor_says_all_of_is_not_verified() {
+        check("*", false, &[Prefix(b"")]);
+        check("a.*", false, &[Prefix(b"a.")]);
+        check("*.b", false, &[Suffix(b".b")]);
+        check("a.*.b", false, &[Pair(b"a.", b".b")]);
+        check("*abc*", false, &[Inner(b"abc")]);
+        check(&format!("*{}*", "x".repeat(16)), false, &[Inner(&[b'x'; 16])]);
+    }
+
+    #[test]
+    fn all_else_is_verified_wherever_it_hangs() {
+        check("a?", true, &[Prefix(b"a")]);
+        check("?a", true, &[Suffix(b"a")]);
+        check("?", true, &[Prefix(b"")]);
+        check("*ab*", true, &[Prefix(b"")]);
+        check("a?b", true, &[Pair(b"a", b"b")]);
+        check("*abc*abcd*", true, &[Inner(b"abcd"), Inner(b"abc")]);
+        check("[x]abc*", true, &[Inner(b"abc")]);
+        check("*.order-?.*", true, &[Inner(b".order-")]);
+    }
+
+    #[test]
+    fn short_texts_are_left_where_there_is_a_longer_one() {
+        check("a*bcd?*", true, &[Inner(b"bcd")]);
+        check("a*b?*", true, &[Prefix(b"a")]);
+        check("ab*x?*c", true, &[Pair(b"ab", b"c")]);
+    }
+
+    #[test]
+    fn a_long_run_is_cut_so_that_its_end_counts_too() {
+        let run = "0123456789abcdefghijk";
+        check(&format!("*{run}*"), true, &[Inner(b"0123456789abcdef"), Inner(b"56789abcdefghijk")]);
+        // A character may be cut.
+        check(
+            "*☕☕☕☕☕☕*",
+            true,
+            &[Inner(&"☕☕☕☕☕☕".as_bytes()[..16]), Inner(&"☕☕☕☕☕☕".as_bytes()[2..])],
+        );
+        check(
+            &format!("{run}?*"),
+            true,
+            &[Prefix(run.as_bytes()), Inner(b"0123456789abcdef"), Inner(b"56789abcdefghijk")],
+        );
+    }
+}

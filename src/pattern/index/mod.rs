@@ -1,0 +1,389 @@
+//! Which subscriptions want a topic.
+//!
+//! A pattern is expanded into atoms. One without wildcards is found by the topic it names ([`exact`]), any other by
+//! a literal text that it hangs on ([`anchor`]): the new ones in tables that can be changed ([`overlay`]), the others
+//! packed ([`base`]). Now and then a [`merge`] packs the new ones too, on another thread. What is found is tried where
+//! the literal does not say all ([`verify`]), and counts if its pattern is still held ([`registry`]). Topics that
+//! come often are answered by the [`cache`].
+//!
+//! Matching takes time by the length of the topic and the number of patterns that match, not by how many do not.
+
+mod anchor;
+mod base;
+mod cache;
+mod exact;
+mod few;
+mod ids;
+mod journal;
+mod merge;
+mod overlay;
+mod registry;
+mod rolling;
+mod table;
+#[cfg(test)]
+mod tests;
+mod verify;
+
+use std::mem;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use thiserror::Error;
+
+pub use merge::{MergeJob, Merged, Retired};
+
+use self::anchor::{Anchor, choices};
+use self::base::{Base, Ranks};
+use self::cache::Cache;
+use self::exact::Exact;
+use self::ids::{Id, IdQueue, Posting};
+use self::journal::Journal;
+use self::overlay::{Overlay, Probe};
+use self::registry::Registry;
+use self::rolling::{Rolling, TopicHashes};
+use self::verify::Program;
+use super::atom::Atom;
+use super::syntax::Pattern;
+use crate::limits::{
+    DISTINCT_PATTERNS, IDLE_MERGE_CHANGES, MERGE_CHANGES, SELECTIVE_RUN_BYTES, SIMILAR_PATTERNS,
+    UNSELECTIVE_PATTERNS,
+};
+
+/// The patterns of one shard and the keys (one a subscription) that hold them.
+///
+/// Each distinct text is matched once, however many keys hold it.
+pub struct Index<K> {
+    registry: Registry<K>,
+    bounds: Bounds,
+    exact: Exact,
+    base: Arc<Base>,
+    /// What a merge under way adds to the base.
+    frozen: Option<Arc<Overlay>>,
+    overlay: Overlay,
+    /// Ids without a pattern that the base or the frozen overlay still names.
+    gone: IdQueue,
+    journal: Journal,
+    cache: Cache,
+    rolling: Rolling,
+    scratch: Scratch,
+}
+
+/// What may be held, and how much of it is. Each expansion of braces counts.
+struct Bounds {
+    distinct_limit: usize,
+    unselective_limit: usize,
+    distinct: usize,
+    unselective: usize,
+}
+
+/// What one search uses, kept for the next.
+#[derive(Default)]
+struct Scratch {
+    hashes: TopicHashes,
+    ranks: Ranks,
+    found: Vec<Posting>,
+    matched: Vec<Id>,
+}
+
+/// Why an index takes no more patterns.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum IndexError {
+    /// The index would hold too many distinct patterns.
+    #[error(
+        "too many patterns: limit {limit} distinct ones on a shard, braces expanded; close unused \
+         subscriptions, or let several use the same pattern"
+    )]
+    TooManyPatterns {
+        /// Most distinct patterns.
+        limit: usize,
+    },
+    /// The index would hold too many patterns that have to be tried on every topic.
+    #[error(
+        "too unselective: limit {limit} patterns on a shard without {SELECTIVE_RUN_BYTES} literal bytes \
+         in a row, braces expanded; put more of the topic into the pattern, or subscribe to `*`"
+    )]
+    TooUnselective {
+        /// Most unselective patterns.
+        limit: usize,
+    },
+    /// The index would hold too many patterns that have to be tried on the same topics.
+    #[error(
+        "too similar: limit {limit} patterns on a shard that have the same literal bytes and differ in `?`, \
+         classes or short texts, braces expanded; put more of the topic into the pattern"
+    )]
+    TooSimilar {
+        /// Most similar patterns.
+        limit: usize,
+    },
+}
+
+impl<K: Copy + Ord> Index<K> {
+    /// An empty index with the default bounds.
+    pub fn new() -> Self {
+        Self::with_bounds(DISTINCT_PATTERNS, UNSELECTIVE_PATTERNS)
+    }
+
+    /// An empty index that holds at most so many distinct patterns, and so many unselective ones among them.
+    pub fn with_bounds(distinct_limit: usize, unselective_limit: usize) -> Self {
+        Self {
+            registry: Registry::new(),
+            bounds: Bounds { distinct_limit, unselective_limit, distinct: 0, unselective: 0 },
+            exact: Exact::new(),
+            base: Arc::new(Base::new()),
+            frozen: None,
+            overlay: Overlay::new(),
+            gone: IdQueue::default(),
+            journal: Journal::default(),
+            cache: Cache::new(),
+            rolling: Rolling::new(),
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// How many distinct patterns are held.
+    pub fn patterns(&self) -> usize {
+        self.registry.len()
+    }
+
+    /// Whether no pattern is held.
+    pub fn is_empty(&self) -> bool {
+        self.patterns() == 0
+    }
+
+    /// Adds all of the patterns of one subscription, or none of them. Repeats, and patterns that the key
+    /// holds already, change nothing.
+    ///
+    /// # Errors
+    ///
+    /// A bound would be passed. Patterns that are held already, by whichever key, count for nothing.
+    pub fn insert(&mut self, key: K, patterns: &[Pattern]) -> Result<(), IndexError> {
+        let mut taken: SmallVec<[&Pattern; 8]> = SmallVec::new();
+        for pattern in patterns {
+            let id = match self.registry.find(pattern.text()) {
+                Some(id) => Ok(id),
+                None => self.add(pattern),
+            };
+            match id {
+                Ok(id) if self.registry.hold(id, key) => taken.push(pattern),
+                Ok(_) => {}
+                Err(error) => {
+                    taken.into_iter().for_each(|pattern| self.release(key, pattern));
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes patterns from a key. Those it does not hold are passed over.
+    pub fn remove(&mut self, key: K, patterns: &[Pattern]) {
+        patterns.iter().for_each(|pattern| self.release(key, pattern));
+    }
+
+    /// Appends to `keys` each key that holds at least one matching pattern, once, ascending. What `keys` held
+    /// before stays as it was.
+    pub fn matching(&mut self, topic: &str, keys: &mut Vec<K>) {
+        let start = keys.len();
+        let hash = self.registry.hash(topic);
+        match self.cache.find(hash, topic, &self.journal, |id| self.registry.is_held(id)) {
+            Some(at) => keys.extend(self.cache.ids(at).flat_map(|id| self.registry.holders(id))),
+            None => {
+                self.search(hash, topic);
+                let matched = &self.scratch.matched;
+                self.cache.put(hash, topic, self.journal.changes(), matched);
+                keys.extend(matched.iter().flat_map(|id| self.registry.holders(*id)));
+            }
+        }
+        if keys.len() > start + 1 {
+            sort_from(start, keys);
+        }
+    }
+
+    /// Whether a merge is worth its work by now; with less where the shard is `idle`.
+    pub fn is_merge_due(&self, idle: bool) -> bool {
+        let bound = if idle { IDLE_MERGE_CHANGES } else { MERGE_CHANGES.max(self.base.len() / 8) };
+        self.frozen.is_none() && self.overlay.len() + self.gone.len() > bound
+    }
+
+    /// Begins a merge: whoever drives the index runs the job on another thread and gives the result to
+    /// [`finish_merge`](Self::finish_merge). In between the index is used as always. None where there is nothing to
+    /// merge, or a merge is under way.
+    pub fn begin_merge(&mut self) -> Option<MergeJob> {
+        if self.frozen.is_some() || self.overlay.len() + self.gone.len() == 0 {
+            return None;
+        }
+        let overlay = Arc::new(mem::replace(&mut self.overlay, Overlay::new()));
+        self.frozen = Some(Arc::clone(&overlay));
+        Some(MergeJob { base: Arc::clone(&self.base), overlay, gone: mem::take(&mut self.gone) })
+    }
+
+    /// Takes the result of the job that [`begin_merge`](Self::begin_merge) gave, and gives back what it replaces.
+    pub fn finish_merge(&mut self, merged: Merged) -> Retired {
+        // What went since the merge began is in `gone`, and the new base names it still.
+        self.registry.rest_all(merged.gone, self.journal.changes());
+        let base = mem::replace(&mut self.base, merged.base);
+        Retired { _base: base, _overlay: self.frozen.take() }
+    }
+
+    /// Makes room for a pattern that nobody holds, and makes it findable.
+    fn add(&mut self, pattern: &Pattern) -> Result<Id, IndexError> {
+        let atoms = pattern.atoms();
+        self.bounds.check(&atoms)?;
+        let anchors = atoms.iter().map(|atom| self.least_crowded(atom)).collect::<Result<Vec<_>, _>>()?;
+        let limit = self.bounds.distinct_limit;
+        let id = self.registry.add(pattern.clone(), self.journal.changes());
+        let id = id.ok_or(IndexError::TooManyPatterns { limit })?;
+        self.bounds.count(&atoms);
+        let mut is_verified = false;
+        for (at, (atom, anchor)) in atoms.iter().zip(anchors).enumerate() {
+            let posting = posting(id, at, atom, pattern);
+            is_verified |= posting.verify();
+            match (anchor, atom.literal()) {
+                (Some(anchor), _) => self.overlay.insert(&self.rolling, anchor, posting),
+                (None, Some(topic)) => self.exact.insert(&self.registry, topic, posting),
+                (None, None) => {}
+            }
+        }
+        let program = Arc::new(Program::new(atoms));
+        if is_verified {
+            self.registry.keep_program(id, Arc::clone(&program));
+        }
+        self.journal.write(id, program);
+        Ok(id)
+    }
+
+    /// The anchor on which fewest hang that have to be tried; none for an atom without wildcards.
+    fn least_crowded<'a>(&self, atom: &'a Atom) -> Result<Option<Anchor<'a>>, IndexError> {
+        if atom.literal().is_some() {
+            return Ok(None);
+        }
+        let choices = choices(atom);
+        if !choices.verify {
+            return Ok(choices.anchors.first().copied());
+        }
+        let crowd = |anchor: &Anchor<'_>| self.count(*anchor, Posting::verify);
+        let Some(anchor) = choices.anchors.into_iter().min_by_key(crowd) else { return Ok(None) };
+        let is_live = |posting: Posting| posting.verify() && self.registry.is_held(posting.id());
+        let limit = SIMILAR_PATTERNS;
+        if crowd(&anchor) >= limit && self.count(anchor, is_live) >= limit {
+            return Err(IndexError::TooSimilar { limit });
+        }
+        Ok(Some(anchor))
+    }
+
+    /// How many such postings hang on an anchor.
+    fn count(&self, anchor: Anchor<'_>, is_such: impl Fn(Posting) -> bool) -> usize {
+        let overlays = [Some(&self.overlay), self.frozen.as_deref()];
+        let new = overlays.into_iter().flatten().flat_map(|overlay| overlay.at(&self.rolling, anchor));
+        self.base.at(anchor).chain(new.copied()).filter(|posting| is_such(*posting)).count()
+    }
+
+    /// Takes a pattern from a key, and with its last holder makes it unfindable.
+    fn release(&mut self, key: K, pattern: &Pattern) {
+        let Some(id) = self.registry.find(pattern.text()) else { return };
+        if !self.registry.release(id, key) {
+            return;
+        }
+        let atoms = pattern.atoms();
+        let mut is_named = false;
+        for (at, atom) in atoms.iter().enumerate() {
+            let posting = posting(id, at, atom, pattern);
+            match atom.literal() {
+                Some(topic) => self.exact.remove(&self.registry, topic, posting),
+                None => {
+                    let mut anchors = choices(atom).anchors.into_iter();
+                    is_named |= !anchors.any(|anchor| self.overlay.remove(&self.rolling, anchor, posting));
+                }
+            }
+        }
+        self.bounds.discount(&atoms);
+        self.registry.remove(id);
+        if is_named {
+            self.gone.push(id, 0);
+        } else {
+            self.registry.rest(id, self.journal.changes());
+        }
+    }
+
+    /// Finds the patterns that match, each once.
+    fn search(&mut self, hash: u64, topic: &str) {
+        let Scratch { hashes, ranks, found, matched } = &mut self.scratch;
+        found.clear();
+        matched.clear();
+        self.exact.find(&self.registry, hash, topic, found);
+        self.base.find(topic.as_bytes(), ranks, found);
+        let overlays = [Some(&self.overlay), self.frozen.as_deref()];
+        let mut overlays = overlays.into_iter().flatten().filter(|overlay| overlay.len() > 0).peekable();
+        if overlays.peek().is_some() {
+            self.rolling.read(topic.as_bytes(), hashes);
+        }
+        let probe = Probe { topic: topic.as_bytes(), rolling: &self.rolling, hashes };
+        overlays.for_each(|overlay| overlay.find(&probe, found));
+        // One pattern may be found by several of its atoms, and one atom at several places.
+        found.sort_unstable();
+        found.dedup();
+        for posting in found {
+            let id = posting.id();
+            if matched.last() == Some(&id) || !self.registry.is_held(id) {
+                continue;
+            }
+            let program = || self.registry.program(id);
+            if !posting.verify() || program().is_some_and(|p| p.atom_matches(posting.atom(), topic)) {
+                matched.push(id);
+            }
+        }
+    }
+}
+
+impl<K: Copy + Ord> Default for Index<K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Bounds {
+    fn check(&self, atoms: &[Atom]) -> Result<(), IndexError> {
+        if self.distinct + atoms.len() > self.distinct_limit {
+            let limit = self.distinct_limit;
+            return Err(IndexError::TooManyPatterns { limit });
+        }
+        let added = unselective(atoms);
+        if added > 0 && self.unselective + added > self.unselective_limit {
+            let limit = self.unselective_limit;
+            return Err(IndexError::TooUnselective { limit });
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, atoms: &[Atom]) {
+        self.distinct += atoms.len();
+        self.unselective += unselective(atoms);
+    }
+
+    fn discount(&mut self, atoms: &[Atom]) {
+        self.distinct -= atoms.len();
+        self.unselective -= unselective(atoms);
+    }
+}
+
+fn unselective(atoms: &[Atom]) -> usize {
+    atoms.iter().filter(|atom| atom.is_unselective()).count()
+}
+
+fn posting(id: Id, at: usize, atom: &Atom, pattern: &Pattern) -> Posting {
+    match atom.literal() {
+        Some(topic) => Exact::posting(id, at, pattern.text(), topic),
+        None => Posting::new(id, at, choices(atom).verify),
+    }
+}
+
+/// Sorts what lies behind `start` and drops repeats there.
+fn sort_from<K: Ord>(start: usize, keys: &mut Vec<K>) {
+    keys[start..].sort_unstable();
+    // `dedup_by` asks about each element but the first, in order: this keeps it off what was there before.
+    let mut position = 0;
+    keys.dedup_by(|key, before| {
+        position += 1;
+        position > start && key == before
+    });
+}
