@@ -62,6 +62,7 @@ async fn serve(frontend: Rc<Frontend>, accepted: Accepted, make_services: &MakeS
         frontend,
         books,
     };
+    connection.waker.wake_by_ref();
     poll_fn(|cx| connection.poll(cx)).await;
 }
 
@@ -131,8 +132,7 @@ impl Connection {
     /// Round after round, until nothing more can be done or others come first.
     fn run(&mut self, outer: &Context<'_>, cx: &mut Context<'_>) {
         for round in 1.. {
-            // The first look is for whatever woke the task.
-            if self.agenda.take_connection() || round == 1 {
+            if self.agenda.take_connection() {
                 self.advance(cx);
                 // They begin together, since each look at the socket would send an answer of its own, and behind
                 // what the streams have said before them.
@@ -155,8 +155,11 @@ impl Connection {
                 self.agenda.begin_turn(outer);
             }
         }
+        if self.turn.is_capped() {
+            self.waker.wake_by_ref();
+        }
         self.agenda.end_turn();
-        if self.turn.is_capped() || self.has_work() {
+        if self.has_work() {
             self.take_a_rest(outer);
         }
     }

@@ -10,6 +10,9 @@ use crate::limits;
 use crate::model::MemberId;
 use crate::shard::Node;
 
+/// Bytes that an event takes beside the bodies of its messages, a little more than most.
+const EVENT_HEAD_BYTES: usize = 56;
+
 /// One Subscribe stream: what its shard has sent and its connection has not taken yet.
 pub struct Session {
     pub member: MemberId,
@@ -111,6 +114,19 @@ impl Session {
     /// Why the stream ends, once all its events are taken; once.
     pub fn take_end(&self) -> Option<Failure> {
         if self.unread() > 0 { None } else { self.ended.take() }
+    }
+
+    /// About the bytes that the next events take on the wire, with their frames: of all, or of so many as have these bytes.
+    pub fn next_bytes(&self, most: usize) -> usize {
+        let mut bytes = 0;
+        for event in &*self.events.borrow() {
+            bytes += event.deliveries().iter().map(|delivery| delivery.message.body().len()).sum::<usize>();
+            bytes += EVENT_HEAD_BYTES;
+            if bytes >= most {
+                break;
+            }
+        }
+        bytes
     }
 
     /// Takes the next event, of which the shard hears in time.

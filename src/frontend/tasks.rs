@@ -95,9 +95,44 @@ impl Wake for PlaceWaker {
 
     fn wake_by_ref(self: &Arc<Self>) {
         if !self.is_ready.swap(true, SeqCst) {
-            self.agenda.lock_ready().push_back(self.place);
-            self.agenda.ring();
+            let mut ready = self.agenda.lock_ready();
+            let is_first = ready.is_empty();
+            ready.push_back(self.place);
+            drop(ready);
+            // The others behind the first are found with it.
+            if is_first {
+                self.agenda.ring();
+            }
         }
+    }
+}
+
+/// A task's waker that leaves a mark: so that a task which waits for several things need not look at all of them.
+pub struct MarkedWaker {
+    is_marked: AtomicBool,
+    task: Waker,
+}
+
+impl MarkedWaker {
+    /// Marked from the beginning.
+    pub fn new(cx: &Context<'_>) -> Arc<Self> {
+        Arc::new(MarkedWaker { is_marked: AtomicBool::new(true), task: cx.waker().clone() })
+    }
+
+    /// Whether it was woken: told once.
+    pub fn take_mark(&self) -> bool {
+        self.is_marked.load(SeqCst) && self.is_marked.swap(false, SeqCst)
+    }
+}
+
+impl Wake for MarkedWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.is_marked.store(true, SeqCst);
+        self.task.wake_by_ref();
     }
 }
 

@@ -2,7 +2,8 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 use bytes::{Bytes, BytesMut};
 
@@ -10,6 +11,7 @@ use super::{Call, Task, failed};
 use crate::frontend::grpc::{Deadline, Ending, Messages, Reply, put_framed};
 use crate::frontend::hub::Frontend;
 use crate::frontend::rpc::subscribe::Subscriber;
+use crate::frontend::tasks::MarkedWaker;
 use crate::frontend::{Failure, convert};
 use crate::limits;
 
@@ -27,12 +29,15 @@ pub fn subscribe(call: Call, subscriptions: &Rc<Cell<usize>>) -> Task {
                 reply,
                 deadline,
                 opening: Deadline::after(limits::OPEN_TIMEOUT),
+                http2: None,
                 _seat: seat,
             })
         }
         Err(failure) => failed(reply, failure),
     }
 }
+
+type Http2Waker = (Arc<MarkedWaker>, Waker);
 
 /// One Subscribe stream's place under the limit of its connection.
 struct Seat(Rc<Cell<usize>>);
@@ -65,6 +70,8 @@ struct Subscription {
     deadline: Option<Deadline>,
     /// Until when it must have said `open`; `None` once it has.
     opening: Option<Deadline>,
+    /// How HTTP/2 wakes it: most often an event does, and then there is nothing to read.
+    http2: Option<Http2Waker>,
     _seat: Seat,
 }
 
@@ -74,9 +81,21 @@ impl Subscription {
         if is_over(&mut self.deadline, cx) {
             return Poll::Ready(Failure::Deadline.into());
         }
-        if self.carry_out(cx).is_ready() {
-            return Poll::Ready(Ending::Gone);
-        }
+        let (mark, waker) = self.http2.take().unwrap_or_else(|| {
+            let mark = MarkedWaker::new(cx);
+            (mark.clone(), mark.into())
+        });
+        let http2 = &mut Context::from_waker(&waker);
+        let ending = match mark.take_mark() && self.carry_out(http2).is_ready() {
+            true => Poll::Ready(Ending::Gone),
+            false => self.go_on(cx, http2),
+        };
+        self.http2 = Some((mark, waker));
+        ending
+    }
+
+    /// Beside commands.
+    fn go_on(&mut self, cx: &mut Context<'_>, http2: &mut Context<'_>) -> Poll<Ending> {
         if self.opening.is_some() {
             if self.subscriber.has_begun() {
                 self.opening = None;
@@ -84,7 +103,7 @@ impl Subscription {
                 self.subscriber.end(Failure::OpenTimeout);
             }
         }
-        self.respond(cx)
+        self.respond(cx, http2)
     }
 
     /// Does what the client says. Ready when it has gone.
@@ -115,13 +134,13 @@ impl Subscription {
     }
 
     /// Sends what the stream is to be told, as far as there is room.
-    fn respond(&mut self, cx: &mut Context<'_>) -> Poll<Ending> {
+    fn respond(&mut self, cx: &mut Context<'_>, http2: &mut Context<'_>) -> Poll<Ending> {
         let session = self.subscriber.session();
         if session.poll_news(cx).is_pending() {
             return Poll::Pending;
         }
         if session.unread() > 0 {
-            match self.reply.poll_room(cx) {
+            match self.reply.poll_room(http2) {
                 Poll::Pending => {
                     session.ignore_news();
                     return Poll::Pending;
@@ -145,9 +164,10 @@ impl Subscription {
 
     /// The next events in one piece, so many at most that others need not wait.
     fn next_events(&self) -> Result<Bytes, Failure> {
-        let mut bytes = BytesMut::new();
+        let session = self.subscriber.session();
+        let mut bytes = BytesMut::with_capacity(session.next_bytes(limits::EVENTS_CHUNK_BYTES));
         while bytes.len() < limits::EVENTS_CHUNK_BYTES
-            && let Some(event) = self.subscriber.session().take_event(&self.frontend.node)
+            && let Some(event) = session.take_event(&self.frontend.node)
         {
             put_framed(&mut bytes, |bytes| event.encode(bytes)).map_err(|_| Failure::Internal)?;
         }
