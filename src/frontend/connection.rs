@@ -48,7 +48,7 @@ async fn serve(frontend: Rc<Frontend>, accepted: Accepted, make_services: &MakeS
     let mut connection = Connection {
         peer: io.peer(),
         http2: Http2::Beginning(builder().handshake(io)),
-        preface: runtime::sleep(limits::PREFACE_TIMEOUT),
+        preface: Some(runtime::sleep(limits::PREFACE_TIMEOUT)),
         is_told: false,
         is_lost: Rc::default(),
         accepted: Vec::new(),
@@ -93,7 +93,8 @@ struct Connection {
     turn: Rc<Turn>,
     /// Until others have had their turn.
     rest: Option<Pin<Box<Sleep>>>,
-    preface: Sleep,
+    /// Until when it must have begun.
+    preface: Option<Sleep>,
     /// The client knows that the broker goes down.
     is_told: bool,
     /// The client gives no sign of life.
@@ -170,8 +171,12 @@ impl Connection {
 
     /// Has not begun in time, or not before the broker goes down: it would have to wait for its preface.
     fn is_overdue(&mut self, cx: &mut Context<'_>) -> bool {
-        self.turn.total() < SHORTEST_BEGINNING
-            && (self.frontend.phase() == Phase::Closing || Pin::new(&mut self.preface).poll(cx).is_ready())
+        let Some(preface) = &mut self.preface else { return false };
+        if self.turn.total() >= SHORTEST_BEGINNING {
+            self.preface = None;
+            return false;
+        }
+        self.frontend.phase() == Phase::Closing || Pin::new(preface).poll(cx).is_ready()
     }
 
     /// Reads what there is and writes what can be written.

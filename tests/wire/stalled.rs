@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 
 use h2::client::Builder;
 use prost::Message as _;
+use tinybroker::proto::subscribe_command::Command;
 use tinybroker::proto::subscribe_event::Event;
-use tinybroker::proto::{AckRequest, OpenSubscription, SubscribeEvent};
+use tinybroker::proto::{AckRequest, OpenSubscription, SubscribeCommand, SubscribeEvent};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tonic::Code;
 
 use crate::canary::Canary;
-use crate::grpc::{ACK, Connection, PUBLISH};
+use crate::grpc::{ACK, Connection, PUBLISH, SUBSCRIBE};
 use crate::process;
 use crate::raw::{self, Peer};
 use crate::support::*;
@@ -130,6 +131,50 @@ async fn a_multi_subscriber_that_reads_nothing_is_disconnected() {
     }
     assert_status(&call.status().await, Code::ResourceExhausted, &["behind"]);
     broker.stats_when("nothing is held any more", |stats| stats.held_bytes == 0).await;
+}
+
+/// Nothing can be written to it, so nothing asks for more: its time is over all the same.
+#[tokio::test]
+async fn a_deadline_is_kept_where_nothing_can_be_written() {
+    let broker = Broker::start();
+    let client = broker.client().await;
+    let mut peer = Peer::with_settings(&broker, &[(raw::INITIAL_WINDOW_SIZE, 10)]).await;
+    let fields = [raw::call_fields(SUBSCRIBE), vec![("grpc-timeout", "500m")]].concat();
+    let head = raw::frame(raw::HEADERS, raw::END_HEADERS, 1, &raw::header_block(&fields));
+    let command = SubscribeCommand { command: Some(Command::Open(balanced("g", &["t"]))) };
+    peer.write(&[head, raw::data(1, &raw::grpc(&command))].concat()).await;
+    broker.stats_when("it is a member", |stats| stats.members == 1).await;
+    client.publish("t", "held").await;
+    broker.stats_when("it is no member any more", |stats| stats.members == 0).await;
+    peer.write(&raw::window_update(1, raw::WIDE)).await;
+    peer.until("the stream ends", |frame| frame.ends(1)).await;
+    peer.assert_alive().await;
+}
+
+/// Of many streams that have more to say than the connection's window lets through, none takes it all.
+#[tokio::test]
+async fn a_narrow_connection_window_is_shared_by_its_streams() {
+    const STREAMS: u32 = 4;
+    let broker = Broker::start();
+    let client = broker.client().await;
+    let mut peer = Peer::with_settings(&broker, &[(raw::INITIAL_WINDOW_SIZE, raw::WIDE)]).await;
+    let streams: Vec<u32> = (0..STREAMS).map(|number| 2 * number + 1).collect();
+    for &stream in &streams {
+        peer.subscribe(stream, multi(&[&format!("t{stream}")])).await;
+    }
+    // The first has far more than the window before the others have anything.
+    let text = "x".repeat(10_000);
+    for &stream in &streams {
+        for _ in 0..20 {
+            client.publish(&format!("t{stream}"), &text).await;
+        }
+    }
+    for _ in 0..100 {
+        peer.write(&raw::window_update(0, 2000)).await;
+    }
+    for &stream in streams.iter().rev() {
+        assert_eq!(payload(&peer.message(stream).await), text);
+    }
 }
 
 /// Its socket is not read at all: what the broker holds for it stays bounded, then it is let go.
