@@ -1,3 +1,4 @@
+use ahash::AHashSet;
 use smallvec::SmallVec;
 
 use super::{Command, Failure, ack_timeout, duration, id_field};
@@ -62,7 +63,7 @@ fn named(subscription_id: &str) -> Result<SubscriptionId, Failure> {
     })
 }
 
-/// system_id and system_ids together; message_id where both are empty.
+/// system_id and system_ids together, each once; message_id where both are empty.
 fn target(system_id: &str, system_ids: &[String], message_id: String) -> Result<SettleTarget, Failure> {
     let given = (!system_id.is_empty()).then_some(system_id);
     let texts = given.into_iter().chain(system_ids.iter().map(String::as_str));
@@ -74,6 +75,7 @@ fn target(system_id: &str, system_ids: &[String], message_id: String) -> Result<
         }
     }
     if !ids.is_empty() || unknown > 0 {
+        forget_repeats(&mut ids);
         return Ok(SettleTarget::Deliveries { ids, unknown });
     }
     if message_id.is_empty() {
@@ -83,4 +85,40 @@ fn target(system_id: &str, system_ids: &[String], message_id: String) -> Result<
         ));
     }
     Ok(SettleTarget::Message(message_id.into()))
+}
+
+/// A delivery that is named twice is settled once, and counts once.
+fn forget_repeats(ids: &mut SmallVec<[DeliveryId; 1]>) {
+    // Most name what they got in the order in which it came.
+    if !ids.is_sorted_by(|one, next| one.message < next.message) {
+        let mut seen = AHashSet::with_capacity(ids.len());
+        ids.retain(|id| seen.insert(*id));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::MessageNumber;
+
+    #[test]
+    fn each_delivery_is_named_once_in_the_order_given() {
+        let named = |system_id: &str, system_ids: &[&str]| {
+            let system_ids: Vec<String> = system_ids.iter().map(|&id| id.into()).collect();
+            match target(system_id, &system_ids, "other".into()) {
+                Ok(SettleTarget::Deliveries { ids, unknown }) => {
+                    let texts: Vec<String> = ids.iter().map(DeliveryId::to_string).collect();
+                    (texts.join(" "), unknown)
+                }
+                other => panic!("deliveries were named: {other:?}"),
+            }
+        };
+        let [one, two, three] = [1, 2, 3].map(|number| MessageNumber::from_u64(number).to_string());
+        assert_eq!(named(&one, &[]), (one.clone(), 0));
+        assert_eq!(named("", &[&one, &two, &three]), (format!("{one} {two} {three}"), 0));
+        assert_eq!(named(&two, &[&one, &two, &one]), (format!("{two} {one}"), 0));
+        assert_eq!(named(&one, &[&one]), (one.clone(), 0));
+        let again = format!("{one}.2");
+        assert_eq!(named(&one, &[&again, "?", &one]), (format!("{one} {again}"), 1));
+    }
 }
