@@ -60,3 +60,20 @@ async fn in_a_group_it_ends_every_members_stream() {
         assert_eq!((stats.subscriptions, stats.members, stats.in_flight), (0, 0, 0));
     }
 }
+
+#[tokio::test]
+async fn bytes_are_a_limit_too() {
+    let broker = Broker::with(&["--max-pending-bytes", "5000000"]);
+    let client = broker.client().await;
+    let open = OpenSubscription { max_pending: 0, ..bounded(multi(&["a"])) };
+    let (mut slow, _) = client.subscribe(open).await;
+    let big = "x".repeat(2_000_000);
+    // One is in flight, two wait.
+    for _ in 0..3 {
+        assert_eq!(client.publish("a", &big).await.subscriptions, 1);
+    }
+    assert_eq!(client.publish("a", &big).await.subscriptions, 0);
+    assert_status(&slow.end().await, Code::ResourceExhausted, &["bytes behind", "5000000"]);
+    let stats = broker.stats().await;
+    assert_eq!((stats.subscriptions, stats.counters["dropped_disconnect"]), (0, 2));
+}
