@@ -52,15 +52,10 @@ impl Driver {
     async fn run(&self, commands: impl Stream<Item = Result<Command, Failure>>, deadline: Option<Instant>) {
         pin_mut!(commands);
         let life = async {
-            self.serve(commands.as_mut()).await;
+            self.serve(commands).await;
             self.session.gone().await;
         };
-        let is_late = !in_time(life, deadline).await;
-        // What the client said before its goodbye is done before it.
-        while let Some(Some(Ok(command))) = commands.next().now_or_never() {
-            self.carry_out(command);
-        }
-        if is_late {
+        if !in_time(life, deadline).await {
             self.end(Failure::Deadline);
             self.session.gone().await;
         }
@@ -93,6 +88,7 @@ impl Driver {
     async fn unless_gone<T>(&self, other: impl Future<Output = T> + Unpin) -> Option<T> {
         let gone = self.session.gone();
         pin_mut!(gone);
+        // The other first: what the client said before its goodbye is done before it.
         match select(other, gone).await {
             Either::Left((output, _)) => Some(output),
             Either::Right(_) => None,
