@@ -30,10 +30,15 @@ async fn it_is_the_default_in_multi_and_ends_the_stream_with_how_far_it_fell_beh
     assert_eq!((stats.subscriptions, stats.waiting, stats.in_flight), (1, 0, 0));
     assert_eq!(stats.counters["dropped_disconnect"], 3);
     // The id is free at once, also for somebody else.
-    let (mut anew, _) = client.subscribe(bounded(balanced("g", &["a"]))).await;
-    client.publish("a", "6").await;
-    assert_eq!(anew.take().await, "6");
-    for number in 1..=6 {
+    let nobody = OpenSubscription { linger: None, ..bounded(multi(&["a"])) };
+    for (open, text) in [(nobody, "6"), (bounded(balanced("g", &["a"])), "7")] {
+        let (mut anew, _) = client.subscribe(open).await;
+        client.publish("a", text).await;
+        assert_eq!(anew.take().await, text);
+        drop(anew);
+        broker.stats_when("its leaving", |stats| stats.members == 1).await;
+    }
+    for number in 1..=7 {
         assert_eq!(witness.payload().await, number.to_string());
     }
 }
