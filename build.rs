@@ -27,18 +27,23 @@ fn broker() -> Service {
     Service::builder()
         .name("Broker")
         .package("tinybroker.v1")
-        .method(unary("publish", "Publish", "PublishRequest", "PublishResponse"))
         .method(
-            method("publish_stream", "PublishStream", "PublishRequest")
+            raw_method("publish", "Publish")
+                .output_type(proto("PublishResponse"))
+                .codec_path("crate::frontend::RawCodec")
+                .build(),
+        )
+        .method(
+            raw_method("publish_stream", "PublishStream")
                 .output_type(proto("PublishConfirm"))
-                .codec_path(CODEC)
+                .codec_path("crate::frontend::RawCodec")
                 .client_streaming()
                 .server_streaming()
                 .build(),
         )
         .method(unary("publish_batch", "PublishBatch", "PublishBatchRequest", "PublishBatchResponse"))
         .method(
-            method("subscribe", "Subscribe", "SubscribeCommand")
+            raw_method("subscribe", "Subscribe")
                 .output_type("crate::frontend::WireEvent")
                 .codec_path("crate::frontend::EventCodec")
                 .client_streaming()
@@ -49,6 +54,11 @@ fn broker() -> Service {
         .method(unary("nack", "Nack", "NackRequest", "NackResponse"))
         .method(unary("extend", "Extend", "ExtendRequest", "ExtendResponse"))
         .build()
+}
+
+/// Its requests are read in place.
+fn raw_method(name: &str, route: &str) -> MethodBuilder {
+    Method::builder().name(name).route_name(route).input_type("prost::bytes::Bytes")
 }
 
 fn method(name: &str, route: &str, request: &str) -> MethodBuilder {

@@ -8,7 +8,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use smallvec::smallvec;
 use tinybroker::core::{
@@ -16,7 +15,7 @@ use tinybroker::core::{
 };
 use tinybroker::limits::{MAX_PENDING, MAX_PENDING_BYTES, MEMBER_WINDOW_MESSAGES, MESSAGE_COST};
 use tinybroker::model::{
-    DeliveryId, GroupName, MemberId, Message, MessageNumber, Mode, SubscriptionId, Ticket, Time, Topic,
+    DeliveryId, GroupName, MemberId, Message, MessageNumber, Mode, SubscriptionId, Ticket, Time,
 };
 use tinybroker::pattern::Pattern;
 
@@ -48,6 +47,7 @@ impl World {
             max_pending_bytes: MAX_PENDING_BYTES,
             near_full_messages: 8192,
             near_full_bytes: MESSAGE_COST,
+            fan_out_slice: usize::MAX,
         };
         World {
             core: Core::new(config),
@@ -126,12 +126,8 @@ fn deliveries(effects: &[Effect]) -> impl Iterator<Item = (MemberId, DeliveryId)
 }
 
 fn message(number: u64) -> Arc<Message> {
-    Arc::new(Message {
-        number: MessageNumber::from_u64(number),
-        topic: Topic::parse(TOPIC).expect("a topic"),
-        message_id: None,
-        body: Bytes::from(vec![0; BODY_BYTES]),
-    })
+    let body = |out: &mut Vec<u8>| out.resize(out.len() + BODY_BYTES, 0);
+    Arc::new(Message::new(MessageNumber::from_u64(number), TOPIC, None, BODY_BYTES, body))
 }
 
 fn spec(mode: Mode, name: &str, pattern: &str, max_in_flight: u32) -> OpenSpec {

@@ -7,13 +7,14 @@ mod cpu_time;
 use std::collections::HashMap;
 use std::hint::black_box;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use bytes::{Bytes, BytesMut};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use prost::Message as _;
 use tinybroker::core::Delivery;
 use tinybroker::frontend::WireEvent;
-use tinybroker::frontend::convert::{self, Bounds};
+use tinybroker::frontend::convert::{self, Bounds, Publish};
 use tinybroker::limits::{MAX_PENDING, MESSAGE_BYTES};
 use tinybroker::model::MessageNumber;
 use tinybroker::proto::subscribe_command::Command;
@@ -45,8 +46,8 @@ fn decode_publish(c: &mut Criterion<CpuTime>) {
         let frame = Bytes::from(request(payload_bytes).encode_to_vec());
         group.bench_function(name, |b| {
             b.iter(|| {
-                let request = PublishRequest::decode(frame.clone()).expect("it is a request");
-                convert::message(black_box(request), number(), &BOUNDS).expect("it is valid")
+                let publish = Publish::read(black_box(&frame)).expect("it is a request");
+                publish.into_message(number(), &BOUNDS, SystemTime::UNIX_EPOCH).expect("it is valid")
             });
         });
     }
@@ -58,7 +59,9 @@ fn encode_event(c: &mut Criterion<CpuTime>) {
     let mut group = c.benchmark_group("frames/encode_event");
     group.throughput(Throughput::Elements(1));
     for (name, payload_bytes) in PAYLOADS {
-        let message = convert::message(request(payload_bytes), number(), &BOUNDS).expect("it is valid");
+        let publish = request(payload_bytes);
+        let message = Publish::from(&publish).into_message(number(), &BOUNDS, SystemTime::UNIX_EPOCH);
+        let message = message.expect("it is valid");
         let event =
             WireEvent::Message(Delivery { message: Arc::new(message), delivery: 1, attempt: 1, epoch: 0 });
         let mut out = BytesMut::with_capacity(2 * payload_bytes + 1024);
@@ -80,10 +83,7 @@ fn decode_ack(c: &mut Criterion<CpuTime>) {
     let mut group = c.benchmark_group("frames/decode_ack");
     group.throughput(Throughput::Elements(1));
     group.bench_function("system_id", |b| {
-        b.iter(|| {
-            let command = SubscribeCommand::decode(frame.clone()).expect("it is a command");
-            convert::command(black_box(command), &BOUNDS).expect("it is valid")
-        });
+        b.iter(|| convert::read_command(black_box(&frame), &BOUNDS).expect("it is valid"));
     });
     group.finish();
 }

@@ -4,13 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each layer with those it may import; `cli` may import all.
-const LAYERS: [(&str, &[&str]); 10] = [
+const LAYERS: [(&str, &[&str]); 11] = [
     ("limits", &[]),
-    ("model", &["limits"]),
+    ("memory", &["limits"]),
+    ("model", &["limits", "memory"]),
     ("pattern", &["limits", "model"]),
     ("core", &["limits", "model", "pattern"]),
     ("ring", &["limits"]),
-    ("shard", &["limits", "model", "core", "ring"]),
+    ("shard", &["limits", "memory", "model", "core", "ring"]),
     ("proto", &[]),
     ("frontend", &["limits", "model", "pattern", "core", "shard", "proto"]),
     ("admin", &["limits", "core", "shard", "frontend", "proto"]),

@@ -13,8 +13,9 @@ use crate::core::CoreConfig;
 use crate::frontend::convert::Bounds;
 use crate::frontend::{Frontend, FrontendCounters, net, serve_with};
 use crate::limits;
+use crate::memory::Memory;
 use crate::ring::{Doorbell, Mesh, Port};
-use crate::shard::{Clock, Frame, Layout, Memory, Node, NodeConfig, Phase, Shared, runtime};
+use crate::shard::{Clock, Frame, Layout, Node, NodeConfig, Phase, Shared, runtime};
 
 /// How often the control thread looks whether a drain is done.
 const LOOK: Duration = Duration::from_millis(5);
@@ -138,6 +139,7 @@ impl Blueprint {
             max_pending_bytes: self.facts.max_pending_bytes,
             near_full_messages: frontends * messages,
             near_full_bytes: frontends * bytes,
+            fan_out_slice: limits::FAN_OUT_SLICE,
         });
         let node = Node::new(NodeConfig { port, core, shared: self.shared, clock: self.clock });
         if let Some(counters) = self.facts.counters.get(me) {

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 
 use slab::Slab;
 
@@ -11,33 +11,40 @@ use super::member::Member;
 /// So the pointer survives joins and leaves without favouring anybody.
 #[derive(Debug, Default)]
 pub struct Balanced {
-    /// Members with room by their turn.
-    round: BTreeMap<u64, MemberKey>,
-    next_turn: u64,
+    /// Members with room, the next one first. Only who gets a message loses room, so that but for leaving all
+    /// happens at the ends.
+    round: VecDeque<MemberKey>,
 }
 
 impl Balanced {
     pub fn next(&self) -> Option<MemberKey> {
-        self.round.values().next().copied()
+        self.round.front().copied()
     }
 
     /// Puts the member at the end of the round, if it has room and is not in it.
     pub fn note_room(&mut self, key: MemberKey, members: &mut Slab<Member>) {
         let member = &mut members[key];
-        if member.turn.is_none() && member.has_room() {
-            member.turn = Some(self.next_turn);
-            self.round.insert(self.next_turn, key);
-            self.next_turn += 1;
+        if !member.is_in_round && member.has_room() {
+            member.is_in_round = true;
+            self.round.push_back(key);
         }
+    }
+
+    /// The first of the round got a message.
+    pub fn had_its_turn(&mut self, key: MemberKey, members: &mut Slab<Member>) {
+        let first = self.round.pop_front();
+        debug_assert_eq!(first, Some(key), "whose turn it is gets the message");
+        members[key].is_in_round = false;
+        self.note_room(key, members);
     }
 
     pub fn remove(&mut self, key: MemberKey, members: &mut Slab<Member>) {
-        if let Some(turn) = members[key].turn.take() {
-            self.round.remove(&turn);
+        if std::mem::take(&mut members[key].is_in_round) {
+            self.round.retain(|&other| other != key);
         }
     }
 
-    pub fn is_in_round(&self, turn: u64, key: MemberKey) -> bool {
-        self.round.get(&turn) == Some(&key)
+    pub fn is_in_round(&self, key: MemberKey) -> bool {
+        self.round.contains(&key)
     }
 }

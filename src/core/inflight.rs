@@ -50,7 +50,7 @@ impl InFlight {
     pub fn hold(&mut self, member: MemberKey, chain: &mut Chain, entry: Entry, due: Option<Time>) {
         self.bytes += entry.message.cost();
         let number = entry.message.number;
-        let id_hash = entry.message.message_id.as_deref().map(|id| self.hasher.hash_one(id));
+        let id_hash = entry.message.message_id().map(|id| self.hasher.hash_one(id));
         let slot = self.slots.insert(Held { entry, member, older: chain.newest, newer: None, due: None });
         self.set_due(slot, due);
         let twin = self.by_number.insert(number, slot);
@@ -85,7 +85,7 @@ impl InFlight {
         }
         let mapped = self.by_number.remove(&entry.message.number);
         debug_assert_eq!(mapped, Some(slot), "I3: a delivery is settled once");
-        if let Some(id) = entry.message.message_id.as_deref() {
+        if let Some(id) = entry.message.message_id() {
             self.forget_message_id(id, slot);
         }
         entry
@@ -133,14 +133,13 @@ impl InFlight {
     pub fn find_message(&self, message_id: &str, only: Option<MemberKey>) -> Option<Slot> {
         let is_wanted = |slot: &Slot| only.is_none_or(|member| self.slots[*slot].member == member);
         let own = self.by_message_id.get(&self.hasher.hash_one(message_id)).and_then(|slots| {
-            let named =
-                |slot: &&Slot| self.slots[**slot].entry.message.message_id.as_deref() == Some(message_id);
+            let named = |slot: &&Slot| self.slots[**slot].entry.message.message_id() == Some(message_id);
             slots.iter().filter(named).copied().find(is_wanted)
         });
         own.or_else(|| {
             // A message without an id of its publisher's goes by the broker's.
             let slot = *self.by_number.get(&MessageNumber::parse(message_id)?)?;
-            let unnamed = self.slots[slot].entry.message.message_id.is_none();
+            let unnamed = self.slots[slot].entry.message.message_id().is_none();
             Some(slot).filter(|slot| unnamed && is_wanted(slot))
         })
     }

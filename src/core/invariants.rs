@@ -9,8 +9,8 @@
 //! - **I7** byte counts equal the bytes held.
 //! - **I8** the next deadline is the true minimum.
 //! - **I11** the counts of near full subscriptions and of what is in flight are those found by looking.
-//! - **I12** while a message is ready and nothing drains, no member that could take it has room; in a SINGLETON
-//!   group none is ready behind a parked one.
+//! - **I12** while a message is ready and nothing drains, no member that could take it has room, unless the subscription
+//!   was left for the next tick; in a SINGLETON group none is ready behind a parked one.
 //! - **I13** what waits has attempts left.
 //!
 //! I9 belongs to the ring and I10 to the pattern index.
@@ -37,7 +37,10 @@ impl Core {
             assert_eq!(subscription.members.is_empty(), lingers, "I8: without members it lingers");
             let noted = subscription.noted_deadline.map(|at| self.deadlines.contains(&(at, key)));
             assert_ne!(noted, Some(false), "I8: a deadline is noted");
-            if !self.books.draining {
+            let left =
+                self.unserved.iter().any(|&(other, serial)| (other, serial) == (key, subscription.serial));
+            assert_eq!(subscription.is_unserved, left, "I12: what is left for later is in line");
+            if !self.books.draining && !left {
                 let idle = subscription.roster.next(&subscription.members);
                 assert!(
                     !subscription.backlog.has_ready() || idle.is_none(),
@@ -46,7 +49,9 @@ impl Core {
             }
         }
         assert_eq!(self.members.len(), members, "I5: members are those of the subscriptions");
-        let least = self.subscriptions.iter().flat_map(|(_, subscription)| subscription.dues()).min();
+        let at_once = self.unserved.front().map(|_| Time::default());
+        let dues = self.subscriptions.iter().flat_map(|(_, subscription)| subscription.dues());
+        let least = dues.chain(at_once).min();
         assert_eq!(self.next_deadline(), least, "I8: the next deadline is the true minimum");
         assert_eq!(self.books.near_full, near_full, "I11: near full");
         assert_eq!(self.books.in_flight, in_flight, "I11: in flight");
@@ -90,9 +95,9 @@ impl Subscription {
         assert_eq!(by_member, in_flight, "I1: members hold what is in flight");
         for (key, member) in &self.members {
             assert!(member.in_flight <= member.max_in_flight, "I2: more in flight than asked for");
-            if let (Roster::Balanced(balanced), turn) = (&self.roster, member.turn) {
-                assert_eq!(turn.is_some(), member.has_room(), "I12: in the round exactly with room");
-                assert!(turn.is_none_or(|turn| balanced.is_in_round(turn, key)), "I12: has its turn");
+            if let Roster::Balanced(balanced) = &self.roster {
+                assert_eq!(member.is_in_round, member.has_room(), "I12: in the round exactly with room");
+                assert_eq!(member.is_in_round, balanced.is_in_round(key), "I12: has its turn");
             }
         }
         if let Roster::Singleton(singleton) = &self.roster {

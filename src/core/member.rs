@@ -15,7 +15,9 @@ pub struct Member {
     /// What the member holds un-acked, oldest first.
     pub held: Chain,
     pub control_events: bool,
-    /// Its place in the round (BALANCED) or in the waiting line (SINGLETON).
+    /// BALANCED: it is in the round.
+    pub is_in_round: bool,
+    /// SINGLETON: its place in the waiting line.
     pub turn: Option<u64>,
     /// The role it was last told.
     pub told_role: Option<Role>,
@@ -33,6 +35,7 @@ impl Member {
             in_flight: 0,
             held: Chain::default(),
             control_events,
+            is_in_round: false,
             turn: None,
             told_role: None,
             window_messages: limits::MEMBER_WINDOW_MESSAGES,

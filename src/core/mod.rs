@@ -11,6 +11,7 @@ mod deadline;
 mod deliver;
 mod effect;
 mod entry;
+mod fan_out;
 mod inflight;
 mod input;
 mod invariants;
@@ -28,7 +29,7 @@ mod singleton;
 mod spec;
 mod subscription;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use ahash::AHashMap;
 use slab::Slab;
@@ -63,6 +64,8 @@ pub struct CoreConfig {
     pub near_full_messages: u64,
     /// The same in bytes, and at least the cost of the largest message.
     pub near_full_bytes: u64,
+    /// Subscriptions that one input hands a message out to; the others follow with the next ticks. At least 1.
+    pub fan_out_slice: usize,
 }
 
 /// The state machine of one shard.
@@ -74,6 +77,8 @@ pub struct Core {
     index: Index<SubscriptionKey>,
     /// Subscriptions by the time at which one of them has something to do next.
     deadlines: BTreeSet<(Time, SubscriptionKey)>,
+    /// Subscriptions, with their serial numbers, that have something to hand out and were left for the next tick.
+    unserved: VecDeque<(SubscriptionKey, u64)>,
     reservations: AHashMap<Ticket, Reservation>,
     /// Serial number of the last subscription made.
     serial: u64,
@@ -103,6 +108,7 @@ impl Core {
             config.near_full_messages > 0,
             "a subscription that the next message fills is near full"
         );
+        debug_assert!(config.fan_out_slice > 0, "a tick serves somebody");
         Core {
             subscriptions: Slab::new(),
             by_id: AHashMap::new(),
@@ -110,6 +116,7 @@ impl Core {
             members: AHashMap::new(),
             index: Index::new(),
             deadlines: BTreeSet::new(),
+            unserved: VecDeque::new(),
             reservations: AHashMap::new(),
             serial: 0,
             books: Books {
@@ -146,7 +153,7 @@ impl Core {
                 self.credit(now, member, messages, bytes, effects);
             }
             Input::Resign { member } => self.resign(now, member, effects),
-            Input::Tick => {}
+            Input::Tick => self.serve_slice(now, effects),
             Input::Drain { grace } => self.drain(grace, effects),
             Input::Stats { ticket } => {
                 let answer = Answer::Stats(Box::new(self.stats()));
@@ -157,8 +164,11 @@ impl Core {
         self.check_sometimes();
     }
 
-    /// When [`Input::Tick`] is due next.
+    /// When [`Input::Tick`] is due next: the beginning of time is at once.
     pub fn next_deadline(&self) -> Option<Time> {
+        if !self.unserved.is_empty() {
+            return Some(Time::default());
+        }
         self.deadlines.first().map(|&(at, _)| at)
     }
 

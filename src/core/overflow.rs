@@ -3,16 +3,15 @@ use std::sync::Arc;
 use super::effect::{Effect, EndReason};
 use super::spec::Overflow;
 use super::{Core, Counter, SubscriptionKey};
-use crate::model::{Message, Time};
+use crate::model::Message;
 
 impl Core {
     /// Puts a message into a subscription, or does what its overflow policy says. Tells whether the
-    /// message is in the queue.
+    /// message is in the queue, from where nobody has got it yet.
     ///
     /// REJECT is not asked here: it refuses before anything is enqueued anywhere.
     pub(super) fn accept(
         &mut self,
-        now: Time,
         key: SubscriptionKey,
         message: &Arc<Message>,
         effects: &mut Vec<Effect>,
@@ -31,11 +30,8 @@ impl Core {
                 return false;
             }
         }
-        let subscription = &mut self.subscriptions[key];
-        subscription.backlog.push(message.clone());
+        self.subscriptions[key].backlog.push(message.clone());
         self.books.counters.count(Counter::Accepted, 1);
-        subscription.feed(now, &mut self.books, effects);
-        self.note_deadline(key);
         true
     }
 

@@ -50,8 +50,8 @@ impl Core {
         message: &Arc<Message>,
         effects: &mut Vec<Effect>,
     ) {
-        let taken = matched.iter().filter(|&&key| self.accept(now, key, message, effects)).count();
-        effects.push(Effect::Answer(ticket, Answer::Published { subscriptions: taken as u32 }));
+        let subscriptions = self.fan_out(now, matched.iter().copied(), message, effects);
+        effects.push(Effect::Answer(ticket, Answer::Published { subscriptions }));
     }
 
     /// First of two passes: room is kept in every matching subscription, or in none.
@@ -81,13 +81,11 @@ impl Core {
     pub(super) fn commit(&mut self, now: Time, ticket: Ticket, effects: &mut Vec<Effect>) {
         let Some(reservation) = self.reservations.remove(&ticket) else { return };
         self.release_room(&reservation);
-        let mut taken = 0;
-        for &(key, serial) in &reservation.targets {
-            if self.is_alive(key, serial) && self.accept(now, key, &reservation.message, effects) {
-                taken += 1;
-            }
-        }
-        effects.push(Effect::Answer(ticket, Answer::Published { subscriptions: taken }));
+        let mut targets = reservation.targets;
+        targets.retain(|&(key, serial)| self.is_alive(key, serial));
+        let targets = targets.iter().map(|&(key, _)| key);
+        let subscriptions = self.fan_out(now, targets, &reservation.message, effects);
+        effects.push(Effect::Answer(ticket, Answer::Published { subscriptions }));
     }
 
     /// Second pass, where some shard had none.
@@ -108,7 +106,7 @@ impl Core {
         }
     }
 
-    fn is_alive(&self, key: SubscriptionKey, serial: u64) -> bool {
+    pub(super) fn is_alive(&self, key: SubscriptionKey, serial: u64) -> bool {
         self.subscriptions.get(key).is_some_and(|subscription| subscription.serial == serial)
     }
 
@@ -116,7 +114,7 @@ impl Core {
     fn match_topic(&mut self, message: &Message) -> Vec<SubscriptionKey> {
         let mut matched = std::mem::take(&mut self.matched);
         matched.clear();
-        self.index.matching(message.topic.as_str(), &mut matched);
+        self.index.matching(message.topic(), &mut matched);
         matched
     }
 

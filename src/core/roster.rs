@@ -57,8 +57,7 @@ impl Roster {
     /// A member got a message: it goes to the end of the round.
     pub fn had_its_turn(&mut self, key: MemberKey, members: &mut Slab<Member>) {
         if let Roster::Balanced(balanced) = self {
-            balanced.remove(key, members);
-            balanced.note_room(key, members);
+            balanced.had_its_turn(key, members);
         }
     }
 

@@ -36,6 +36,8 @@ pub struct Subscription {
     /// The deadline that its core knows of.
     pub noted_deadline: Option<Time>,
     counts_as_near_full: bool,
+    /// It has something to hand out and was left for a later tick.
+    pub is_unserved: bool,
 }
 
 impl Subscription {
@@ -59,6 +61,7 @@ impl Subscription {
             lingers_until: None,
             noted_deadline: None,
             counts_as_near_full: false,
+            is_unserved: false,
         }
     }
 
@@ -81,6 +84,12 @@ impl Subscription {
     pub fn is_full_for(&self, message: &Message, books: &Books) -> bool {
         let (messages, bytes) = self.pending();
         messages >= self.options.max_pending || bytes + message.cost() > books.config.max_pending_bytes
+    }
+
+    /// Whether what is pending takes half of what may, or more.
+    pub fn is_half_full(&self, books: &Books) -> bool {
+        let (messages, bytes) = self.pending();
+        messages * 2 >= self.options.max_pending || bytes * 2 >= books.config.max_pending_bytes
     }
 
     /// Why a REJECT subscription takes no message of this cost now.

@@ -2,9 +2,10 @@
 
 use std::marker::PhantomData;
 
-use bytes::BufMut;
+use arrayvec::ArrayVec;
+use bytes::{Buf, BufMut, Bytes};
 use prost::Message as _;
-use prost::encoding::{encode_varint, encoded_len_varint};
+use prost::encoding::encoded_len_varint;
 use tonic::Status;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 
@@ -22,7 +23,7 @@ pub enum WireEvent {
     /// Several messages; together they stay within what a client accepts.
     Batch(Vec<Delivery>),
     /// What is seldom: encoded as the contract has it.
-    Other(SubscribeEvent),
+    Other(Box<SubscribeEvent>),
 }
 
 // Field numbers and wire types of the contract; tests/semantics decodes what is written here.
@@ -35,7 +36,7 @@ const MESSAGE_EPOCH: u8 = 8 << 3;
 
 impl WireEvent {
     pub fn is_role(&self) -> bool {
-        matches!(self, WireEvent::Other(SubscribeEvent { event: Some(Event::Role(_)) }))
+        matches!(self, WireEvent::Other(event) if matches!(event.event, Some(Event::Role(_))))
     }
 
     /// The messages that it carries.
@@ -54,7 +55,7 @@ impl WireEvent {
             WireEvent::Batch(deliveries) => {
                 let length: usize = deliveries.iter().map(length_in_batch).sum();
                 out.put_u8(EVENT_BATCH);
-                encode_varint(length as u64, out);
+                put_varint(length as u64, |byte| out.put_u8(byte));
                 deliveries.iter().for_each(|delivery| encode_delivery(BATCH_MESSAGE, delivery, out));
             }
             WireEvent::Other(event) => {
@@ -67,7 +68,7 @@ impl WireEvent {
 
 /// Bytes that a delivery adds to a batch, its tag and length included.
 pub fn length_in_batch(delivery: &Delivery) -> usize {
-    let length = head_length(delivery, id_of(delivery).text().len()) + delivery.message.body.len();
+    let length = head_length(delivery, id_of(delivery).text().len()) + delivery.message.body().len();
     1 + encoded_len_varint(length as u64) + length
 }
 
@@ -84,27 +85,45 @@ fn head_length(delivery: &Delivery, id_length: usize) -> usize {
     2 + id_length + 1 + encoded_len_varint(delivery.attempt.into()) + epoch
 }
 
+/// Bytes of tag, length and head at most.
+const HEAD_BYTES: usize = 64;
+
+/// The head is put together on the stack: two writes an event, however `out` grows.
 fn encode_delivery(tag: u8, delivery: &Delivery, out: &mut impl BufMut) {
     let text = id_of(delivery).text();
-    let body = &delivery.message.body;
-    out.put_u8(tag);
-    encode_varint((head_length(delivery, text.len()) + body.len()) as u64, out);
-    out.put_u8(MESSAGE_SYSTEM_ID);
-    out.put_u8(text.len() as u8);
-    out.put_slice(text.as_bytes());
-    out.put_u8(MESSAGE_DELIVERY_ATTEMPT);
-    encode_varint(delivery.attempt.into(), out);
+    let body = delivery.message.body();
+    let mut head = ArrayVec::<u8, HEAD_BYTES>::new();
+    head.push(tag);
+    put_varint((head_length(delivery, text.len()) + body.len()) as u64, |byte| head.push(byte));
+    head.push(MESSAGE_SYSTEM_ID);
+    head.push(text.len() as u8);
+    head.extend(text.bytes());
+    head.push(MESSAGE_DELIVERY_ATTEMPT);
+    put_varint(delivery.attempt.into(), |byte| head.push(byte));
     if delivery.epoch != 0 {
-        out.put_u8(MESSAGE_EPOCH);
-        encode_varint(delivery.epoch, out);
+        head.push(MESSAGE_EPOCH);
+        put_varint(delivery.epoch, |byte| head.push(byte));
     }
+    out.put_slice(&head);
     out.put_slice(body);
+}
+
+/// A number as protobuf has it; most take one byte.
+pub(super) fn put_varint(mut number: u64, mut put: impl FnMut(u8)) {
+    while number >= 0x80 {
+        put(number as u8 | 0x80);
+        number >>= 7;
+    }
+    put(number as u8);
 }
 
 /// Requests as the contract has them, responses too.
 pub struct ProtoCodec<T, U>(PhantomData<(T, U)>);
 
-/// Commands as the contract has them; events as [`WireEvent`]s.
+/// Requests as they came; responses as the contract has them.
+pub struct RawCodec<U>(PhantomData<U>);
+
+/// Commands as they came; events as [`WireEvent`]s.
 #[derive(Default)]
 pub struct EventCodec;
 
@@ -133,18 +152,42 @@ where
     }
 }
 
+impl<T> Default for RawCodec<T> {
+    fn default() -> Self {
+        RawCodec(PhantomData)
+    }
+}
+
+impl<T> Codec for RawCodec<T>
+where
+    T: prost::Message + Send + 'static,
+{
+    type Encode = T;
+    type Decode = Bytes;
+    type Encoder = ProtoEncoder<T>;
+    type Decoder = RawDecoder;
+
+    fn encoder(&mut self) -> Self::Encoder {
+        ProtoEncoder(PhantomData)
+    }
+
+    fn decoder(&mut self) -> Self::Decoder {
+        RawDecoder
+    }
+}
+
 impl Codec for EventCodec {
     type Encode = WireEvent;
-    type Decode = crate::proto::SubscribeCommand;
+    type Decode = Bytes;
     type Encoder = EventEncoder;
-    type Decoder = ProtoDecoder<crate::proto::SubscribeCommand>;
+    type Decoder = RawDecoder;
 
     fn encoder(&mut self) -> Self::Encoder {
         EventEncoder
     }
 
     fn decoder(&mut self) -> Self::Decoder {
-        ProtoDecoder(PhantomData)
+        RawDecoder
     }
 }
 
@@ -180,5 +223,16 @@ impl<U: prost::Message + Default> Decoder for ProtoDecoder<U> {
     fn decode(&mut self, buf: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
         let unreadable = |error| Failure::invalid("request", format!("is no readable protobuf: {error}"));
         Ok(Some(U::decode(buf).map_err(unreadable)?))
+    }
+}
+
+pub struct RawDecoder;
+
+impl Decoder for RawDecoder {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn decode(&mut self, buf: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(Some(buf.copy_to_bytes(buf.remaining())))
     }
 }

@@ -14,11 +14,12 @@ use super::dead_letters::DeadLetters;
 use super::publishing::{Publishing, Waiter};
 use super::series::Series;
 use super::session::Session;
+use super::table::Table;
 use super::waker::WakerSlot;
 use super::{Failure, WireEvent};
 use crate::core::{Answer, DeadLetter, Input, MemberEvent};
 use crate::limits;
-use crate::model::{MemberId, Message, MessageNumber, NumberSource, SubscriptionId, Ticket};
+use crate::model::{MemberId, Message, MessageNumber, NumberSource, SubscriptionId, Ticket, Time};
 use crate::shard::runtime::Accepted;
 use crate::shard::{Claim, Node, Phase, Receiver};
 
@@ -35,13 +36,13 @@ pub struct Frontend {
     pub(super) credits: Rc<Credits>,
     pub(super) dead_letters: DeadLetters,
     numbers: RefCell<NumberSource>,
-    sessions: RefCell<AHashMap<u64, Rc<Session>>>,
-    next_session: Cell<u64>,
+    sessions: RefCell<Table<Rc<Session>>>,
     /// Subscription ids kept for opens that a shard has not answered yet, whatever became of their
     /// streams meanwhile.
     claims: RefCell<AHashMap<u64, Claim>>,
-    pending: RefCell<AHashMap<u64, Pending>>,
-    next_ticket: Cell<u64>,
+    pending: RefCell<Table<Pending>>,
+    /// What all messages of the process take, in bytes, as it was at the first look of a turn, and the moment of it.
+    held: Cell<(Time, u64)>,
     /// Where the subscriptions of unary acks live, as last seen.
     known: RefCell<AHashMap<SubscriptionId, usize>>,
     phase: Cell<Phase>,
@@ -78,10 +79,9 @@ impl Frontend {
             credits: Rc::new(Credits::new(outstanding.0, outstanding.1)),
             dead_letters: DeadLetters::default(),
             sessions: RefCell::default(),
-            next_session: Cell::new(1),
             claims: RefCell::default(),
             pending: RefCell::default(),
-            next_ticket: Cell::new(1),
+            held: Cell::default(),
             known: RefCell::default(),
             phase: Cell::new(Phase::Serving),
             phase_watchers: RefCell::default(),
@@ -101,9 +101,26 @@ impl Frontend {
     /// Whether one more message may come in.
     pub fn admit_message(&self) -> Result<(), Failure> {
         self.admit()?;
-        let memory = &self.node.shared.memory;
-        let (held, limit) = (memory.held(), memory.limit());
+        let (held, limit) = (self.held(), self.node.shared.memory.limit());
         if held >= limit { Err(Failure::MemoryFull { held, limit }) } else { Ok(()) }
+    }
+
+    /// Counts a message against the process's memory as long as it lives.
+    pub fn count_in(&self, message: &mut Message) {
+        message.count_in(self.node.shared.memory);
+        self.held.set((self.node.time.now(), self.held() + message.cost()));
+    }
+
+    /// What others take is looked up once a turn: their counts lie in other cores' caches.
+    fn held(&self) -> u64 {
+        let now = self.node.time.now();
+        let (at, held) = self.held.get();
+        if at == now {
+            return held;
+        }
+        let held = self.node.shared.memory.held();
+        self.held.set((now, held));
+        held
     }
 
     /// New work is taken only while the broker serves.
@@ -116,14 +133,12 @@ impl Frontend {
 
     /// A new stream, known by its member id until [`Frontend::forget_session`].
     pub(super) fn new_session(&self) -> Rc<Session> {
-        let number = self.next_session.replace(self.next_session.get() + 1);
-        let session = Session::new(MemberId { frontend: self.node.me() as u16, number });
-        self.sessions.borrow_mut().insert(number, session.clone());
-        session
+        let frontend = self.node.me() as u16;
+        self.sessions.borrow_mut().insert_with(|number| Session::new(MemberId { frontend, number })).clone()
     }
 
     pub(super) fn forget_session(&self, member: MemberId) {
-        self.sessions.borrow_mut().remove(&member.number);
+        self.sessions.borrow_mut().remove(member.number);
     }
 
     /// Keeps the id of an open until its shard answers.
@@ -156,19 +171,19 @@ impl Frontend {
 
     /// Starts a publish; it goes to its end also where nobody waits for it any more.
     pub(super) fn start_publish(&self, publishing: Publishing) {
+        let shards = publishing.shards();
         let ticket = self.add_pending(Pending::Publish(publishing));
-        let inputs = match self.pending.borrow().get(&ticket.number) {
-            Some(Pending::Publish(publishing)) => publishing.first_pass(ticket),
-            _ => return,
-        };
-        for (shard, input) in inputs {
-            self.node.submit(shard, input);
+        for shard in shards {
+            let input = match self.pending.borrow().get(ticket.number) {
+                Some(Pending::Publish(publishing)) => publishing.first_input(ticket),
+                _ => return,
+            };
+            self.node.submit(shard.into(), input);
         }
     }
 
     fn add_pending(&self, pending: Pending) -> Ticket {
-        let number = self.next_ticket.replace(self.next_ticket.get() + 1);
-        self.pending.borrow_mut().insert(number, pending);
+        let number = self.pending.borrow_mut().insert(pending);
         Ticket { frontend: self.node.me() as u16, number }
     }
 
@@ -225,7 +240,7 @@ impl Receiver for Frontend {
         if matches!(event, MemberEvent::Attached | MemberEvent::Refused(_)) {
             self.claims.borrow_mut().remove(&member.number);
         }
-        let Some(session) = self.sessions.borrow().get(&member.number).cloned() else { return };
+        let Some(session) = self.sessions.borrow().get(member.number).cloned() else { return };
         match event {
             MemberEvent::Attached => {}
             MemberEvent::Refused(refusal) => session.ended_by_shard(refusal.into()),
@@ -240,11 +255,11 @@ impl Receiver for Frontend {
 
     fn answer(&self, from: usize, ticket: Ticket, answer: Answer) -> Vec<(usize, Input)> {
         let mut pending = self.pending.borrow_mut();
-        match pending.get_mut(&ticket.number) {
+        match pending.get_mut(ticket.number) {
             Some(Pending::Publish(publishing)) => {
                 let next = publishing.advance(ticket, from, answer);
                 if publishing.is_done() {
-                    let done = pending.remove(&ticket.number);
+                    let done = pending.remove(ticket.number);
                     drop(pending);
                     if let Some(Pending::Publish(publishing)) = done {
                         self.credits.give_back(publishing.message.cost());
@@ -254,7 +269,7 @@ impl Receiver for Frontend {
                 next
             }
             Some(Pending::Question(_)) => {
-                if let Some(Pending::Question(sender)) = pending.remove(&ticket.number) {
+                if let Some(Pending::Question(sender)) = pending.remove(ticket.number) {
                     // Whoever asked may have gone; then nobody wants the answer.
                     let _ = sender.send(answer);
                 }

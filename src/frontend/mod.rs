@@ -34,12 +34,13 @@ mod series;
 pub mod service;
 mod session;
 mod status;
+mod table;
 mod waker;
 
 pub use call::Services;
 pub use connection::{MakeServices, serve_with};
 pub use counters::{FrontendCounter, FrontendCounters};
-pub use event::{EventCodec, ProtoCodec, WireEvent};
+pub use event::{EventCodec, ProtoCodec, RawCodec, WireEvent};
 pub use failure::Failure;
 pub use hub::Frontend;
 pub use request::RequestBody;

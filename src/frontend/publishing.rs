@@ -10,6 +10,9 @@ use crate::core::{Answer, Input, PublishRefusal};
 use crate::model::{Message, Ticket};
 use crate::shard::Shared;
 
+/// Numbers of shards, few as a rule.
+pub type Shards = SmallVec<[u16; 6]>;
+
 /// A publish on its way through the shards.
 ///
 /// ```text
@@ -19,13 +22,13 @@ use crate::shard::Shared;
 /// ```
 pub struct Publishing {
     pub message: Arc<Message>,
-    shards: SmallVec<[usize; 4]>,
+    shards: Shards,
     pass: Pass,
     unanswered: usize,
     /// Shards that keep room.
-    reserved: SmallVec<[usize; 4]>,
+    reserved: Shards,
     taken: u32,
-    refusal: Option<PublishRefusal>,
+    refusal: Option<Box<PublishRefusal>>,
     waiter: Waiter,
 }
 
@@ -50,7 +53,7 @@ enum Pass {
 
 impl Publishing {
     pub fn new(shared: &Shared, message: Arc<Message>, waiter: Waiter) -> Self {
-        let mut shards: SmallVec<[usize; 4]> = shared.live_shards().collect();
+        let mut shards: Shards = shared.live_shards().map(|shard| shard as u16).collect();
         if shards.is_empty() {
             // Nobody listens anywhere: some shard says so, which keeps one way for all.
             shards.push(0);
@@ -69,26 +72,27 @@ impl Publishing {
         }
     }
 
-    /// What to ask each shard first.
-    pub fn first_pass(&self, ticket: Ticket) -> SmallVec<[(usize, Input); 4]> {
-        let input = |shard: &usize| {
-            let message = self.message.clone();
-            let input = match self.pass {
-                Pass::Reserving => Input::Reserve { ticket, message },
-                _ if self.shards.len() == 1 => Input::Publish { ticket, message },
-                _ => Input::Accept { ticket, message },
-            };
-            (*shard, input)
-        };
-        self.shards.iter().map(input).collect()
+    /// The shards that it concerns.
+    pub fn shards(&self) -> Shards {
+        self.shards.clone()
+    }
+
+    /// What to ask each of them first.
+    pub fn first_input(&self, ticket: Ticket) -> Input {
+        let message = self.message.clone();
+        match self.pass {
+            Pass::Reserving => Input::Reserve { ticket, message },
+            _ if self.shards.len() == 1 => Input::Publish { ticket, message },
+            _ => Input::Accept { ticket, message },
+        }
     }
 
     /// Takes the answer of one shard. Returns what to ask next.
     pub fn advance(&mut self, ticket: Ticket, from: usize, answer: Answer) -> Vec<(usize, Input)> {
         match answer {
             Answer::Published { subscriptions } => self.taken += subscriptions,
-            Answer::Reserved => self.reserved.push(from),
-            Answer::Refused(refusal) => self.refusal = Some(refusal),
+            Answer::Reserved => self.reserved.push(from as u16),
+            Answer::Refused(refusal) => self.refusal = Some(Box::new(refusal)),
             Answer::Settled(_) | Answer::Stats(_) => debug_assert!(false, "no answer to a publish"),
         }
         self.unanswered -= 1;
@@ -101,11 +105,11 @@ impl Publishing {
         }
         if self.refusal.is_some() {
             self.pass = Pass::Done;
-            return self.reserved.drain(..).map(|shard| (shard, Input::Abort { ticket })).collect();
+            return self.reserved.drain(..).map(|shard| (shard.into(), Input::Abort { ticket })).collect();
         }
         self.pass = Pass::Committing;
         self.unanswered = self.reserved.len();
-        self.reserved.drain(..).map(|shard| (shard, Input::Commit { ticket })).collect()
+        self.reserved.drain(..).map(|shard| (shard.into(), Input::Commit { ticket })).collect()
     }
 
     pub fn is_done(&self) -> bool {
@@ -120,7 +124,7 @@ impl Publishing {
     /// Tells whoever still waits, and counts.
     pub fn finish(self, counters: &FrontendCounters) {
         let outcome = match self.refusal {
-            Some(refusal) => Err(Failure::Publish(refusal)),
+            Some(refusal) => Err(Failure::Publish(*refusal)),
             None => Ok(self.taken),
         };
         if let Ok(taken) = outcome {

@@ -13,7 +13,7 @@ impl Frontend {
     pub async fn publish_dead_letters(self: Rc<Self>) {
         loop {
             let letter = self.dead_letters.next().await;
-            match convert::dead_letter(&letter, self.next_number(), &self.bounds) {
+            match convert::dead_letter(&letter, self.next_number(), &self.bounds, self.node.time.wall()) {
                 Ok(message) => self.publish_dead_letter(message).await,
                 Err(failure) => {
                     tracing::debug!(%failure, topic = %letter.topic, "a dead letter cannot be published");
@@ -25,7 +25,7 @@ impl Frontend {
 
     /// With a credit, like everybody. No limit of memory is asked: it takes the place of the message that was given up.
     async fn publish_dead_letter(&self, mut message: Message) {
-        self.node.shared.memory.hold(&mut message);
+        self.count_in(&mut message);
         let message = Arc::new(message);
         self.credits.take(message.cost()).await;
         let (settled, until_settled) = oneshot::channel();

@@ -18,8 +18,9 @@ pub struct Series {
 
 #[derive(Default)]
 struct State {
-    /// How each went, in order, from the first that nobody has taken yet; `None`: not settled.
-    outcomes: VecDeque<Option<Outcome>>,
+    /// How each went, in order, from the first that nobody has taken yet; `None`: not settled. Failures are boxed, since
+    /// there is one of these a message.
+    outcomes: VecDeque<Option<Result<u32, Box<Failure>>>>,
     /// The index in the series of the first of them.
     first: u64,
     /// The index of the publish that is under way in two passes.
@@ -32,7 +33,7 @@ pub type Outcome = Result<u32, Failure>;
 impl Series {
     /// The next message fails before it is published.
     pub fn failed(&self, failure: Failure) {
-        self.state.borrow_mut().outcomes.push_back(Some(Err(failure)));
+        self.state.borrow_mut().outcomes.push_back(Some(Err(Box::new(failure))));
     }
 
     /// Whether the next message may start.
@@ -64,7 +65,7 @@ impl Series {
         let place = index.checked_sub(state.first).and_then(|place| usize::try_from(place).ok());
         if let Some(slot) = place.and_then(|place| state.outcomes.get_mut(place)) {
             debug_assert!(slot.is_none(), "a message is settled once");
-            *slot = Some(outcome);
+            *slot = Some(outcome.map_err(Box::new));
         }
         drop(state);
         self.waiter.wake();
@@ -76,7 +77,7 @@ impl Series {
         let outcome = state.outcomes.front_mut()?.take()?;
         state.outcomes.pop_front();
         state.first += 1;
-        Some((state.first - 1, outcome))
+        Some((state.first - 1, outcome.map_err(|failure| *failure)))
     }
 
     /// Whether every message that was started is settled and its outcome taken.

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
+use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, Stream, StreamExt};
 use send_wrapper::SendWrapper;
@@ -21,7 +22,7 @@ use crate::limits;
 use crate::model::Message;
 use crate::proto::{
     AckRequest, AckResponse, ExtendRequest, ExtendResponse, NackRequest, NackResponse, PublishBatchRequest,
-    PublishBatchResponse, PublishConfirm, PublishRequest, PublishResponse, SubscribeCommand,
+    PublishBatchResponse, PublishConfirm, PublishResponse,
 };
 
 /// The server that build.rs describes.
@@ -90,10 +91,11 @@ impl Drop for Seat {
 }
 
 /// A message that the broker has room for, as it will go out.
-fn message(frontend: &Frontend, request: PublishRequest) -> Result<Message, Failure> {
+fn message(frontend: &Frontend, publish: convert::Publish<'_>) -> Result<Message, Failure> {
     frontend.admit_message()?;
-    let mut message = convert::message(request, frontend.next_number(), &frontend.bounds)?;
-    frontend.node.shared.memory.hold(&mut message);
+    let (number, published_at) = (frontend.next_number(), frontend.node.time.wall());
+    let mut message = publish.into_message(number, &frontend.bounds, published_at)?;
+    frontend.count_in(&mut message);
     Ok(message)
 }
 
@@ -109,10 +111,11 @@ impl generated::broker_server::Broker for BrokerService {
     type SubscribeStream = EventStream;
     type PublishStreamStream = ConfirmStream;
 
-    async fn publish(&self, request: Request<PublishRequest>) -> Result<Response<PublishResponse>, Status> {
+    async fn publish(&self, request: Request<Bytes>) -> Result<Response<PublishResponse>, Status> {
         let frontend = self.frontend();
         let call = async move {
-            let message = Arc::new(message(&frontend, request.into_inner())?);
+            let request = request.into_inner();
+            let message = Arc::new(message(&frontend, convert::Publish::read(&request)?)?);
             let subscriptions = rpc::publish::publish(&frontend, message.clone()).await?;
             Ok(convert::publish_response(&message, subscriptions))
         };
@@ -145,7 +148,7 @@ impl generated::broker_server::Broker for BrokerService {
         let frontend = self.frontend();
         let call = async move {
             let requests = request.into_inner().messages.into_iter();
-            let messages = requests.map(|request| message(&frontend, request));
+            let messages = requests.map(|request| message(&frontend, convert::Publish::from(&request)));
             rpc::publish_batch::publish_batch(&frontend, messages).await
         };
         let published: Result<_, Failure> = SendWrapper::new(call).await;
@@ -154,12 +157,13 @@ impl generated::broker_server::Broker for BrokerService {
 
     async fn publish_stream(
         &self,
-        request: Request<Streaming<PublishRequest>>,
+        request: Request<Streaming<Bytes>>,
     ) -> Result<Response<ConfirmStream>, Status> {
         let frontend = self.0.frontend.clone();
         let deadline = deadline(&request);
         let reader = frontend.clone();
-        let requests = request.into_inner().map(move |request| Ok(message(&reader, request?)));
+        let requests =
+            request.into_inner().map(move |request| Ok(message(&reader, convert::Publish::read(&request?)?)));
         let (confirms, driver) =
             rpc::publish_stream::publish_stream(&frontend, self.0.turn.clone(), deadline, requests)?;
         self.run(driver);
@@ -167,15 +171,12 @@ impl generated::broker_server::Broker for BrokerService {
         Ok(Response::new(Box::pin(SendWrapper::new(confirms))))
     }
 
-    async fn subscribe(
-        &self,
-        request: Request<Streaming<SubscribeCommand>>,
-    ) -> Result<Response<EventStream>, Status> {
+    async fn subscribe(&self, request: Request<Streaming<Bytes>>) -> Result<Response<EventStream>, Status> {
         let inner = &self.0;
         let seat = Seat::take(&inner.subscriptions)?;
         let deadline = deadline(&request);
         let bounds = inner.frontend.bounds.clone();
-        let commands = request.into_inner().map(move |command| convert::command(command?, &bounds));
+        let commands = request.into_inner().map(move |command| convert::read_command(&command?, &bounds));
         let (events, driver) = rpc::subscribe::subscribe(&inner.frontend, commands, deadline, seat)?;
         self.run(driver);
         Ok(Response::new(Box::pin(SendWrapper::new(events.map(|event| event.map_err(Status::from))))))

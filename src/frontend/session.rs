@@ -232,9 +232,8 @@ mod tests {
         assert_eq!(session.unread(), 3, "nothing else is outdated");
     }
     fn delivery(bytes: usize) -> WireEvent {
-        let topic = crate::model::Topic::parse("a").expect("a topic");
         let number = crate::model::MessageNumber::from_u64(1);
-        let message = Message { number, topic, message_id: None, body: vec![0; bytes].into() };
+        let message = Message::new(number, "a", None, bytes, |out| out.resize(out.len() + bytes, 0));
         WireEvent::Message(Delivery { message: Arc::new(message), delivery: 1, attempt: 1, epoch: 1 << 60 })
     }
 

@@ -73,10 +73,9 @@ impl SubscriptionId {
     }
 }
 
-/// Checks a publisher's own message_id; `None` where it gave none.
-pub fn parse_message_id(text: &str) -> Result<Option<Box<str>>, IdError> {
-    check_id(text)?;
-    Ok((!text.is_empty()).then(|| text.into()))
+/// Checks a publisher's own message_id; the empty text means that it gave none.
+pub fn check_message_id(text: &str) -> Result<(), IdError> {
+    check_id(text)
 }
 
 /// The number of a message, unique over all executors and, as it starts from the wall clock, over restarts.
@@ -97,15 +96,16 @@ impl MessageNumber {
         self.0
     }
 
-    /// The 13 characters of the text form.
-    pub fn text(self) -> [u8; TEXT_LEN] {
+    /// The 13 characters of the text form, without an allocation.
+    pub fn text(self) -> ArrayString<TEXT_LEN> {
         let mut text = [0; TEXT_LEN];
         let mut rest = self.0;
         for place in text.iter_mut().rev() {
             *place = DIGITS[(rest & 31) as usize];
             rest >>= 5;
         }
-        text
+        // Digits are ASCII: the empty text never comes.
+        ArrayString::from_byte_string(&text).unwrap_or_default()
     }
 
     /// `None` where the text was not made by this broker.
@@ -123,13 +123,26 @@ impl MessageNumber {
     }
 }
 
+/// What each byte is worth as a digit.
+const VALUES: [u8; 256] = {
+    let mut values = [NO_DIGIT; 256];
+    let mut value = 0;
+    while value < DIGITS.len() {
+        values[DIGITS[value] as usize] = value as u8;
+        value += 1;
+    }
+    values
+};
+const NO_DIGIT: u8 = u8::MAX;
+
 fn digit(byte: u8) -> Option<u64> {
-    DIGITS.iter().position(|&d| d == byte).map(|value| value as u64)
+    let value = VALUES[usize::from(byte)];
+    (value != NO_DIGIT).then_some(value.into())
 }
 
 impl fmt::Display for MessageNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.text().iter().try_for_each(|&c| fmt::Write::write_char(f, c as char))
+        f.write_str(&self.text())
     }
 }
 
@@ -189,18 +202,18 @@ impl DeliveryId {
     /// The text form, without an allocation.
     pub fn text(self) -> ArrayString<DELIVERY_TEXT> {
         let mut text = ArrayString::new();
-        let written = fmt::Write::write_fmt(&mut text, format_args!("{self}"));
-        debug_assert!(written.is_ok(), "the longest text fits");
+        text.push_str(&self.message.text());
+        if self.delivery > 1 {
+            let written = fmt::Write::write_fmt(&mut text, format_args!(".{}", self.delivery));
+            debug_assert!(written.is_ok(), "the longest text fits");
+        }
         text
     }
 }
 
 impl fmt::Display for DeliveryId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.delivery {
-            1 => self.message.fmt(f),
-            later => write!(f, "{}.{later}", self.message),
-        }
+        f.write_str(&self.text())
     }
 }
 

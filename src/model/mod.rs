@@ -7,7 +7,7 @@ mod topic;
 
 pub use ids::{
     DeliveryId, GroupName, IdError, MemberId, MessageNumber, NumberSource, SubscriptionId, Ticket,
-    parse_message_id,
+    check_message_id,
 };
 pub use message::Message;
 pub use time::Time;

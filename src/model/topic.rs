@@ -8,14 +8,24 @@ pub struct Topic(Box<str>);
 
 impl Topic {
     pub fn parse(text: &str) -> Result<Self, TopicError> {
+        Self::check(text)?;
+        Ok(Topic(text.into()))
+    }
+
+    /// Whether a text is a topic.
+    pub fn check(text: &str) -> Result<(), TopicError> {
         if text.is_empty() {
             return Err(TopicError::Empty);
         }
         if text.len() > limits::TOPIC_BYTES {
             return Err(TopicError::TooLong { bytes: text.len() });
         }
+        // The usual topic is seen to be one byte by byte.
+        if text.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'*' | b'?')) {
+            return Ok(());
+        }
         match text.char_indices().find(|&(_, c)| matches!(c, '*' | '?') || c.is_control()) {
-            None => Ok(Topic(text.into())),
+            None => Ok(()),
             Some((offset, c @ ('*' | '?'))) => Err(TopicError::Wildcard { character: c, offset }),
             Some((offset, c)) => Err(TopicError::Control { code: c as u32, offset }),
         }

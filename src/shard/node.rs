@@ -2,8 +2,8 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::Instant;
 
+use super::clock::{Clock, TurnTime};
 use super::runtime::{Accepted, Indivisible};
 use super::{Phase, Shared};
 use crate::core::{Answer, Core, CoreConfig, DeadLetter, Effect, Input, MemberEvent};
@@ -34,26 +34,6 @@ pub trait Receiver {
     fn phase(&self, phase: Phase);
 }
 
-/// The process's one clock, read only here.
-#[derive(Debug, Clone, Copy)]
-pub struct Clock {
-    started: Instant,
-}
-
-impl Clock {
-    pub fn start() -> Self {
-        Clock { started: Instant::now() }
-    }
-
-    pub fn now(&self) -> Time {
-        Time::from_nanos(u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX))
-    }
-
-    pub fn instant(&self, time: Time) -> Instant {
-        self.started + time.since(Time::default())
-    }
-}
-
 /// What a node is made from, on its thread.
 pub struct NodeConfig {
     pub port: Port<Frame>,
@@ -69,7 +49,8 @@ pub struct Node {
     core: Option<RefCell<Core>>,
     port: RefCell<Port<Frame>>,
     pub shared: Arc<Shared>,
-    pub clock: Clock,
+    /// The time of the present turn.
+    pub time: TurnTime,
     receiver: OnceCell<Rc<dyn Receiver>>,
     /// Scratch for effects, so that no input allocates.
     effects: RefCell<Vec<Effect>>,
@@ -94,7 +75,7 @@ impl Node {
             core: config.core.map(|core| RefCell::new(Core::new(core))),
             port: RefCell::new(config.port),
             shared: config.shared,
-            clock: config.clock,
+            time: TurnTime::new(config.clock),
             receiver: OnceCell::new(),
             effects: RefCell::default(),
             outbox_used: Cell::new(false),
@@ -125,7 +106,7 @@ impl Node {
     /// Gives an input to a shard: applied at once where it is this executor's, else by ring.
     pub fn submit(&self, shard: usize, input: Input) {
         if shard == self.me {
-            self.apply(self.clock.now(), input);
+            self.apply(self.time.now(), input);
         } else {
             self.port.borrow_mut().send(shard, Frame::Input(input));
             self.outbox_used.set(true);
@@ -137,6 +118,7 @@ impl Node {
     pub fn flush(&self) {
         self.note_work();
         self.send_outboxes();
+        self.time.begin_turn();
     }
 
     fn send_outboxes(&self) {
@@ -245,7 +227,8 @@ impl Node {
         self.enter_phase();
         let drained =
             self.port.borrow_mut().drain(limits::PUMP_TURN_ITEMS, |from, frame| frames.push((from, frame)));
-        let now = self.clock.now();
+        self.time.begin_turn();
+        let now = self.time.now();
         if !frames.is_empty() {
             self.note_work();
         }
@@ -261,7 +244,7 @@ impl Node {
         }
         self.outbox_used.set(true);
         self.send_outboxes();
-        drained.more
+        drained.more || self.next_deadline().is_some_and(|due| due <= now)
     }
 
     fn enter_phase(&self) {
@@ -271,7 +254,7 @@ impl Node {
             return;
         }
         if before == Phase::Serving && self.core.is_some() {
-            self.apply(self.clock.now(), Input::Drain { grace: self.shared.grace });
+            self.apply(self.time.now(), Input::Drain { grace: self.shared.grace });
         }
         if let Some(receiver) = self.receiver.get() {
             receiver.phase(phase);

@@ -31,12 +31,12 @@ impl Node {
         let doorbell = self.doorbell();
         let is_busy = self.is_busy.replace(false);
         let heartbeat = if is_busy { limits::BUSY_HEARTBEAT } else { limits::HEARTBEAT };
-        let heartbeat = self.clock.now() + heartbeat;
+        let heartbeat = self.time.clock.now() + heartbeat;
         let due = self.next_deadline().map_or(heartbeat, |due| due.min(heartbeat));
         self.deadline.set(Some(due));
         self.dozes.set(!is_busy);
-        let mut timer = pin!(runtime::sleep_until(self.clock.instant(due)));
-        let mut backstop = pin!(runtime::sleep_until(self.clock.instant(due + limits::BUSY_HEARTBEAT)));
+        let mut timer = pin!(runtime::sleep_until(self.time.clock.instant(due)));
+        let mut backstop = pin!(runtime::sleep_until(self.time.clock.instant(due + limits::BUSY_HEARTBEAT)));
         let mut slept = false;
         poll_fn(|cx| {
             let has_waker = self.pump.borrow().as_ref().is_some_and(|waker| waker.will_wake(cx.waker()));

@@ -2,7 +2,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-use super::{Directory, Memory, Placement};
+use super::{Directory, Placement};
+use crate::memory::Memory;
 
 /// Where the process is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,7 +22,7 @@ pub struct Shared {
     pub placement: Placement,
     /// How long a drain may take.
     pub grace: Duration,
-    pub memory: Arc<Memory>,
+    pub memory: &'static Memory,
     phase: AtomicU8,
     shards: Vec<ShardFlags>,
     /// Open connections of each frontend.
@@ -45,7 +46,7 @@ impl Shared {
         shards: usize,
         frontends: usize,
         grace: Duration,
-        memory: Arc<Memory>,
+        memory: &'static Memory,
     ) -> Self {
         Shared {
             directory: Arc::new(Directory::default()),

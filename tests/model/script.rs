@@ -143,6 +143,7 @@ pub struct Script {
     /// Those in use: the fewer, the more members meet in one.
     pub places: Vec<Kind>,
     pub near_full_messages: u64,
+    pub fan_out_slice: usize,
     pub steps: Vec<Step>,
 }
 
@@ -155,6 +156,7 @@ impl fmt::Debug for Script {
                 .any(|step| matches!(step, Step::Open { place, .. } if usize::from(*place) % self.places.len() == at))
         };
         writeln!(f, "near full below {} messages", self.near_full_messages)?;
+        writeln!(f, "{} subscriptions served in one go", self.fan_out_slice)?;
         for (at, kind) in self.places.iter().enumerate().filter(|(at, _)| is_used(*at)) {
             writeln!(f, "place {at}: {kind:?}")?;
         }

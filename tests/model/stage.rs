@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use tinybroker::core::{
     Action, Answer, Core, CoreConfig, Counter, Effect, GivenUp, Input, Nack, OpenSpec, Overflow, SettleCall,
     SettleTarget, Settlement, SharedOptions, Stats,
 };
 use tinybroker::model::{
-    DeliveryId, GroupName, MemberId, Message, MessageNumber, Mode, SubscriptionId, Ticket, Time, Topic,
+    DeliveryId, GroupName, MemberId, Message, MessageNumber, Mode, SubscriptionId, Ticket, Time,
 };
 use tinybroker::pattern::Pattern;
 
@@ -18,6 +17,7 @@ use crate::outcome::{Outcome, Reply, Told};
 
 pub const MAX_PENDING_BYTES: u64 = 1024 * 1024;
 pub const NEAR_FULL_MESSAGES: u64 = 4;
+pub const FAN_OUT_SLICE: usize = 3;
 
 pub struct Stage {
     pub core: Core,
@@ -72,6 +72,7 @@ impl Stage {
             max_pending_bytes: MAX_PENDING_BYTES,
             near_full_messages: NEAR_FULL_MESSAGES,
             near_full_bytes: MAX_PENDING_BYTES / 2,
+            fan_out_slice: FAN_OUT_SLICE,
         };
         Stage {
             core: Core::new(config),
@@ -139,12 +140,8 @@ impl Stage {
 
     /// A message with its number, so that stories can name their messages.
     pub fn message(number: u64, bytes: usize, message_id: Option<&str>) -> Arc<Message> {
-        Arc::new(Message {
-            number: MessageNumber::from_u64(number),
-            topic: Topic::parse("topic").expect("a topic"),
-            message_id: message_id.map(Into::into),
-            body: Bytes::from(vec![0; bytes]),
-        })
+        let body = |out: &mut Vec<u8>| out.resize(out.len() + bytes, 0);
+        Arc::new(Message::new(MessageNumber::from_u64(number), "topic", message_id, bytes, body))
     }
 
     pub fn publish(&mut self, number: u64) -> Reply {

@@ -3,6 +3,7 @@
 mod acks;
 mod balanced;
 mod dead_letters;
+mod fan_out;
 mod lifecycle;
 mod nacks;
 mod overflow;

@@ -49,6 +49,10 @@ pub struct Twin {
     offered: u64,
     epoch: u64,
     draining: bool,
+    /// Serial numbers of subscriptions that were left for the next tick.
+    unserved: Vec<u64>,
+    /// Places that ended subscriptions have left, the one to be taken next at the end.
+    free: Vec<usize>,
     counters: BTreeMap<&'static str, u64>,
     said: Vec<Outcome>,
 }
@@ -64,6 +68,8 @@ impl Twin {
             made: 0,
             offered: 0,
             draining: false,
+            unserved: Vec::new(),
+            free: Vec::new(),
             counters: BTreeMap::new(),
             said: Vec::new(),
         }
@@ -86,7 +92,7 @@ impl Twin {
             Input::SettleCall(call) => self.settle_by_call(call),
             Input::Credit { member, messages, bytes } => self.credit(*member, *messages, *bytes),
             Input::Resign { member } => self.resign(*member),
-            Input::Tick => {}
+            Input::Tick => self.serve_slice(),
             Input::Drain { grace } => self.drain(*grace),
             Input::Stats { ticket } => self.said.push(Outcome::Answer(*ticket, Reply::Stats)),
         }
@@ -108,7 +114,7 @@ impl Twin {
             in_flight: all().map(|s| s.in_flight.len() as u64).sum(),
             held_bytes: all().map(held).sum(),
             near_full: all().any(|s| self.is_near_full(s, held(s))),
-            next_deadline: all().flat_map(Subscription::dues).min(),
+            next_deadline: all().flat_map(Subscription::dues).chain(self.at_once()).min(),
             counters: self.counters.clone(),
         }
     }

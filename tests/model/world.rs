@@ -51,6 +51,7 @@ impl<'a> World<'a> {
             max_pending_bytes: MAX_PENDING_BYTES,
             near_full_messages: script.near_full_messages,
             near_full_bytes: 310 * 1024,
+            fan_out_slice: script.fan_out_slice,
         };
         World {
             script,

@@ -1,6 +1,7 @@
 //! SPEC §3.6: the unary ack, and the ids that it goes by.
 
-use tinybroker::proto::{AckRequest, ExtendRequest, NackRequest, OpenSubscription, PublishRequest};
+use tinybroker::proto::subscribe_command::Command;
+use tinybroker::proto::{Ack, AckRequest, ExtendRequest, NackRequest, OpenSubscription, PublishRequest};
 use tonic::Code;
 
 use crate::support::*;
@@ -141,9 +142,12 @@ async fn what_is_named_twice_is_settled_once() {
         NackRequest { subscription_id: subscription_id.clone(), system_id, system_ids, ..Default::default() };
     assert_eq!(client.nack(nack).await.expect("OK"), 2);
     let again = [holder.due("1", 2).await.system_id, holder.due("2", 2).await.system_id];
-    let ack =
-        AckRequest { subscription_id, system_ids: [&again[..], &again[..]].concat(), ..Default::default() };
-    assert_eq!(client.ack(ack).await.expect("OK"), 2);
+    let twice = |id: &String| vec![id.clone(), id.clone()];
+    let ack = AckRequest { subscription_id, system_ids: twice(&again[0]), ..Default::default() };
+    assert_eq!(client.ack(ack).await.expect("OK"), 1);
+    let ack = Ack { system_id: again[1].clone(), system_ids: twice(&again[1]), ..Default::default() };
+    holder.send(Command::Ack(ack));
+    broker.stats_when("the ack in the stream", |stats| stats.in_flight == 0).await;
     let counters = broker.stats().await.counters;
     for name in ["extended", "nacked", "acked"] {
         assert_eq!(counters[name], 2, "{name}");

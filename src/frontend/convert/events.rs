@@ -28,5 +28,5 @@ pub fn draining(grace: Duration) -> WireEvent {
 }
 
 fn event(event: Event) -> WireEvent {
-    WireEvent::Other(proto::SubscribeEvent { event: Some(event) })
+    WireEvent::Other(Box::new(proto::SubscribeEvent { event: Some(event) }))
 }

@@ -4,6 +4,7 @@
 //! [`super::event`].
 
 mod events;
+mod fields;
 mod open;
 mod publish;
 mod settle;
@@ -12,8 +13,11 @@ use std::time::Duration;
 
 pub use events::{draining, lagged, role, started};
 pub use open::OpenRequest;
-pub use publish::{batch_response, confirm, dead_letter, message, publish_response};
+pub use publish::{Publish, batch_response, confirm, dead_letter, publish_response};
 pub use settle::{SettleRequest, ack, extend, nack};
+
+use fields::{Fields, Value};
+use prost::Message as _;
 
 use super::Failure;
 use crate::core::{Action, SettleTarget};
@@ -43,6 +47,19 @@ pub struct Bounds {
     /// Default and ceiling of max_pending.
     pub max_pending: u64,
 }
+
+/// Reads a `SubscribeCommand`: an ack in place, anything else as prost does.
+pub fn read_command(command: &[u8], bounds: &Bounds) -> Result<Command, Failure> {
+    let mut fields = Fields::of(command);
+    if let (Some(Ok((ACK, Value::Bytes(ack)))), None) = (fields.next(), fields.next()) {
+        return settle::read_ack(ack);
+    }
+    let command = proto::SubscribeCommand::decode(command).map_err(fields::unreadable)?;
+    self::command(command, bounds)
+}
+
+/// The field of an ack in a command.
+const ACK: u32 = 2;
 
 pub fn command(command: proto::SubscribeCommand, bounds: &Bounds) -> Result<Command, Failure> {
     match command.command {

@@ -1,13 +1,16 @@
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use bytes::Bytes;
 use prost::Message as _;
+use prost::encoding::encoded_len_varint;
+use smallvec::SmallVec;
 
+use super::fields::Fields;
 use super::{Bounds, Failure, id_field, invalid_topic};
 use crate::core::DeadLetter;
 use crate::frontend::confirms::Confirm;
+use crate::frontend::event::put_varint;
 use crate::frontend::rpc::publish_batch::Published;
-use crate::model::{Message, MessageNumber, Topic, parse_message_id};
+use crate::model::{Message, MessageNumber, Topic, check_message_id};
 use crate::proto;
 
 /// Headers that a dead letter has beside its own.
@@ -18,37 +21,153 @@ const DEAD_LETTER_HEADERS: [&str; 4] = [
     "tinybroker-dead-letter-attempts",
 ];
 
-/// Checks a publish and encodes it as it will go out to every receiver.
-pub fn message(
-    request: proto::PublishRequest,
-    number: MessageNumber,
-    bounds: &Bounds,
-) -> Result<Message, Failure> {
-    let topic = Topic::parse(&request.topic).map_err(|error| invalid_topic("topic", &error))?;
-    let message_id = id_field("message_id", parse_message_id(&request.message_id))?;
-    let mut body = proto::Message {
-        message_id: match &message_id {
-            Some(own) => own.to_string(),
-            None => number.to_string(),
-        },
-        topic: request.topic,
-        payload: request.payload,
-        headers: request.headers,
-        ..proto::Message::default()
-    };
-    // The time is left out: whether a message fits must not depend on the moment.
-    let bytes = body.encoded_len();
-    if bytes > bounds.max_message_bytes {
-        let what = "the message (topic, message_id, headers and payload)";
-        return Err(Failure::TooLarge { what, bytes, limit: bounds.max_message_bytes });
+/// A publish as it lies in its request.
+#[derive(Debug, Default)]
+pub struct Publish<'a> {
+    topic: &'a str,
+    payload: &'a [u8],
+    message_id: &'a str,
+    headers: SmallVec<[(&'a str, &'a str); 4]>,
+}
+
+impl<'a> Publish<'a> {
+    /// Reads a `PublishRequest`.
+    pub fn read(request: &'a [u8]) -> Result<Self, Failure> {
+        let mut publish = Publish::default();
+        for field in Fields::of(request) {
+            match field? {
+                (1, value) => publish.topic = value.text()?,
+                (2, value) => publish.payload = value.bytes()?,
+                (3, value) => publish.message_id = value.text()?,
+                (4, value) => publish.headers.push(header(value.bytes()?)?),
+                _ => {}
+            }
+        }
+        Ok(publish)
     }
-    body.published_at = Some(SystemTime::now().into());
-    Ok(Message { number, topic, message_id, body: Bytes::from(body.encode_to_vec()) })
+
+    /// Checks it and encodes it as it will go out to every receiver: this is the one copy of the payload.
+    pub fn into_message(
+        self,
+        number: MessageNumber,
+        bounds: &Bounds,
+        published_at: SystemTime,
+    ) -> Result<Message, Failure> {
+        Topic::check(self.topic).map_err(|error| invalid_topic("topic", &error))?;
+        id_field("message_id", check_message_id(self.message_id))?;
+        let broker_id = number.text();
+        let message_id = if self.message_id.is_empty() { &*broker_id } else { self.message_id };
+        // The time is left out: whether a message fits must not depend on the moment.
+        let bytes = self.encoded_len(message_id);
+        if bytes > bounds.max_message_bytes {
+            let what = "the message (topic, message_id, headers and payload)";
+            return Err(Failure::TooLarge { what, bytes, limit: bounds.max_message_bytes });
+        }
+        let since = published_at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let own_id = (!self.message_id.is_empty()).then_some(self.message_id);
+        let body_bytes = bytes + delimited_len(timestamp_len(since));
+        Ok(Message::new(number, self.topic, own_id, body_bytes, |out| self.encode(message_id, since, out)))
+    }
+
+    fn encoded_len(&self, message_id: &str) -> usize {
+        let headers = self.headers.iter().map(|header| delimited_len(header_len(header)));
+        delimited_len(message_id.len())
+            + delimited_len(self.topic.len())
+            + text_len(self.payload)
+            + headers.sum::<usize>()
+    }
+
+    fn encode(&self, message_id: &str, since: Duration, out: &mut Vec<u8>) {
+        put(MESSAGE_ID, message_id.as_bytes(), out);
+        put(TOPIC, self.topic.as_bytes(), out);
+        put_unless_empty(PAYLOAD, self.payload, out);
+        for header in &self.headers {
+            put_head(HEADERS, header_len(header), out);
+            put_unless_empty(KEY, header.0.as_bytes(), out);
+            put_unless_empty(VALUE, header.1.as_bytes(), out);
+        }
+        put_head(PUBLISHED_AT, timestamp_len(since), out);
+        put_number(SECONDS, since.as_secs(), out);
+        put_number(NANOS, since.subsec_nanos().into(), out);
+    }
+}
+
+impl<'a> From<&'a proto::PublishRequest> for Publish<'a> {
+    fn from(request: &'a proto::PublishRequest) -> Self {
+        Publish {
+            topic: &request.topic,
+            payload: &request.payload,
+            message_id: &request.message_id,
+            headers: request.headers.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect(),
+        }
+    }
+}
+
+/// One entry of the map: a key or value that is left out is empty.
+fn header(entry: &[u8]) -> Result<(&str, &str), Failure> {
+    let mut header = ("", "");
+    for field in Fields::of(entry) {
+        match field? {
+            (1, value) => header.0 = value.text()?,
+            (2, value) => header.1 = value.text()?,
+            _ => {}
+        }
+    }
+    Ok(header)
+}
+
+// Tags of the fields of `Message`, of an entry of its headers and of a timestamp, all below 16: one byte each.
+const MESSAGE_ID: u8 = 2 << 3 | 2;
+const TOPIC: u8 = 3 << 3 | 2;
+const PAYLOAD: u8 = 4 << 3 | 2;
+const HEADERS: u8 = 5 << 3 | 2;
+const PUBLISHED_AT: u8 = 6 << 3 | 2;
+const KEY: u8 = 1 << 3 | 2;
+const VALUE: u8 = 2 << 3 | 2;
+const SECONDS: u8 = 1 << 3;
+const NANOS: u8 = 2 << 3;
+
+/// Bytes of a field with so many in it.
+fn delimited_len(bytes: usize) -> usize {
+    1 + encoded_len_varint(bytes as u64) + bytes
+}
+
+/// Bytes of a field that is left out where it is empty.
+fn text_len(content: &[u8]) -> usize {
+    if content.is_empty() { 0 } else { delimited_len(content.len()) }
+}
+
+fn header_len((key, value): &(&str, &str)) -> usize {
+    text_len(key.as_bytes()) + text_len(value.as_bytes())
+}
+
+fn timestamp_len(since: Duration) -> usize {
+    2 + encoded_len_varint(since.as_secs()) + encoded_len_varint(since.subsec_nanos().into())
+}
+
+fn put_head(tag: u8, length: usize, out: &mut Vec<u8>) {
+    put_number(tag, length as u64, out);
+}
+
+fn put_number(tag: u8, number: u64, out: &mut Vec<u8>) {
+    out.push(tag);
+    put_varint(number, |byte| out.push(byte));
+}
+
+fn put(tag: u8, content: &[u8], out: &mut Vec<u8>) {
+    put_head(tag, content.len(), out);
+    out.extend_from_slice(content);
+}
+
+fn put_unless_empty(tag: u8, content: &[u8], out: &mut Vec<u8>) {
+    if !content.is_empty() {
+        put(tag, content, out);
+    }
 }
 
 pub fn publish_response(message: &Message, subscriptions: u32) -> proto::PublishResponse {
     let system_id = message.number.to_string();
-    let message_id = message.message_id.as_deref().unwrap_or(&system_id).to_owned();
+    let message_id = message.message_id().unwrap_or(&system_id).to_owned();
     proto::PublishResponse { message_id, system_id, subscriptions }
 }
 
@@ -80,21 +199,88 @@ fn publish_failure(index: u64, failure: &Failure) -> proto::PublishFailure {
 }
 
 /// The message that takes a dead letter's place on its topic.
-pub fn dead_letter(letter: &DeadLetter, number: MessageNumber, bounds: &Bounds) -> Result<Message, Failure> {
-    let old = proto::Message::decode(letter.message.body.clone()).map_err(|_| Failure::Internal)?;
-    let mut headers = old.headers;
+pub fn dead_letter(
+    letter: &DeadLetter,
+    number: MessageNumber,
+    bounds: &Bounds,
+    published_at: SystemTime,
+) -> Result<Message, Failure> {
+    let mut old = proto::Message::decode(letter.message.body()).map_err(|_| Failure::Internal)?;
     let values = [
         letter.subscription.to_string(),
-        old.topic,
+        std::mem::take(&mut old.topic),
         letter.reason.name().to_owned(),
         letter.attempts.to_string(),
     ];
-    headers.extend(DEAD_LETTER_HEADERS.map(str::to_owned).into_iter().zip(values));
-    let request = proto::PublishRequest {
-        topic: letter.topic.to_string(),
-        payload: old.payload,
-        message_id: old.message_id,
-        headers,
+    old.headers.extend(DEAD_LETTER_HEADERS.map(str::to_owned).into_iter().zip(values));
+    let publish = Publish {
+        topic: letter.topic.as_str(),
+        payload: &old.payload,
+        message_id: &old.message_id,
+        headers: old.headers.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect(),
     };
-    message(request, number, bounds)
+    publish.into_message(number, bounds, published_at)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    const BOUNDS: Bounds = Bounds { max_message_bytes: 1000, max_pending: 10 };
+
+    fn request(payload: &'static [u8], message_id: &str, headers: &[(&str, &str)]) -> proto::PublishRequest {
+        let headers = headers.iter().map(|(key, value)| (key.to_string(), value.to_string()));
+        let headers: HashMap<String, String> = headers.collect();
+        proto::PublishRequest {
+            topic: "café.placed".into(),
+            payload: payload.into(),
+            message_id: message_id.into(),
+            headers,
+        }
+    }
+
+    #[test]
+    fn what_goes_out_is_what_came_in() {
+        let at = SystemTime::UNIX_EPOCH + Duration::new(1_800_000_000, 7);
+        let number = MessageNumber::from_u64(5);
+        for (payload, id, headers) in [
+            (&b"x"[..], "", &[][..]),
+            (b"", "own", &[("k", "v"), ("", "only a value"), ("only a key", ""), ("", "")][1..]),
+            (&[7; 300], "", &[("k", "v"), ("l", "w")]),
+        ] {
+            let request = request(payload, id, headers);
+            let encoded = request.encode_to_vec();
+            let publish = Publish::read(&encoded).expect("it is readable");
+            let message = publish.into_message(number, &BOUNDS, at).expect("within bounds");
+            let out = proto::Message::decode(message.body()).expect("it is readable");
+            let wanted = proto::Message {
+                message_id: if id.is_empty() { number.to_string() } else { id.into() },
+                topic: request.topic.clone(),
+                payload: request.payload.clone(),
+                headers: request.headers.clone(),
+                published_at: Some(at.into()),
+                ..proto::Message::default()
+            };
+            assert_eq!(out, wanted);
+            assert_eq!(message.body().len(), wanted.encoded_len());
+            assert_eq!((message.topic(), message.message_id().unwrap_or("")), ("café.placed", id));
+        }
+    }
+
+    #[test]
+    fn of_a_field_that_comes_twice_the_last_counts_and_unknown_ones_are_ignored() {
+        let mut encoded = request(b"first", "m", &[]).encode_to_vec();
+        encoded.extend([0x12, 1, b'z', 0xf8, 0x07, 1]);
+        let publish = Publish::read(&encoded).expect("it is readable");
+        assert_eq!((publish.payload, publish.message_id), (&b"z"[..], "m"));
+    }
+
+    #[test]
+    fn unreadable_requests_are_the_callers_mistake() {
+        for encoded in [&[0x0a, 5, b'x'][..], &[0x0a, 1, 0xff], &[0x08, 1], &[0x22, 2, 0x0a, 9]] {
+            assert!(matches!(Publish::read(encoded), Err(Failure::Invalid { field: "request", .. })));
+        }
+    }
 }

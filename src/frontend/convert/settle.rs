@@ -1,6 +1,7 @@
 use ahash::AHashSet;
 use smallvec::SmallVec;
 
+use super::fields::Fields;
 use super::{Command, Failure, ack_timeout, duration, id_field};
 use crate::core::{Action, Nack, SettleTarget};
 use crate::model::{DeliveryId, SubscriptionId};
@@ -11,34 +12,34 @@ pub type SettleRequest = (SubscriptionId, SettleTarget, Action);
 
 pub fn ack(request: proto::AckRequest) -> Result<SettleRequest, Failure> {
     let proto::AckRequest { subscription_id, system_id, message_id, system_ids } = request;
-    let target = target(&system_id, &system_ids, message_id)?;
+    let target = target(&system_id, &system_ids, &message_id)?;
     Ok((named(&subscription_id)?, target, Action::Ack))
 }
 
 pub fn nack(request: proto::NackRequest) -> Result<SettleRequest, Failure> {
-    let target = target(&request.system_id, &request.system_ids, request.message_id)?;
+    let target = target(&request.system_id, &request.system_ids, &request.message_id)?;
     let action = nack_action(request.delay, request.discard, request.keep_attempt)?;
     Ok((named(&request.subscription_id)?, target, action))
 }
 
 pub fn extend(request: proto::ExtendRequest) -> Result<SettleRequest, Failure> {
-    let target = target(&request.system_id, &request.system_ids, request.message_id)?;
+    let target = target(&request.system_id, &request.system_ids, &request.message_id)?;
     let action = Action::Extend { ack_timeout: ack_timeout(request.ack_timeout)? };
     Ok((named(&request.subscription_id)?, target, action))
 }
 
 pub fn ack_command(ack: proto::Ack) -> Result<Command, Failure> {
-    let target = target(&ack.system_id, &ack.system_ids, ack.message_id)?;
+    let target = target(&ack.system_id, &ack.system_ids, &ack.message_id)?;
     command(&ack.subscription_id, target, Action::Ack)
 }
 
 pub fn nack_command(nack: proto::Nack) -> Result<Command, Failure> {
-    let target = target(&nack.system_id, &nack.system_ids, nack.message_id)?;
+    let target = target(&nack.system_id, &nack.system_ids, &nack.message_id)?;
     command(&nack.subscription_id, target, nack_action(nack.delay, nack.discard, nack.keep_attempt)?)
 }
 
 pub fn extend_command(extend: proto::Extend) -> Result<Command, Failure> {
-    let target = target(&extend.system_id, &extend.system_ids, extend.message_id)?;
+    let target = target(&extend.system_id, &extend.system_ids, &extend.message_id)?;
     let ack_timeout = ack_timeout(extend.ack_timeout)?;
     command(&extend.subscription_id, target, Action::Extend { ack_timeout })
 }
@@ -63,28 +64,61 @@ fn named(subscription_id: &str) -> Result<SubscriptionId, Failure> {
     })
 }
 
-/// system_id and system_ids together, each once; message_id where both are empty.
-fn target(system_id: &str, system_ids: &[String], message_id: String) -> Result<SettleTarget, Failure> {
-    let given = (!system_id.is_empty()).then_some(system_id);
-    let texts = given.into_iter().chain(system_ids.iter().map(String::as_str));
-    let (mut ids, mut unknown) = (SmallVec::new(), 0);
-    for text in texts {
-        match DeliveryId::parse(text) {
-            Some(id) => ids.push(id),
-            None => unknown += 1,
+/// Reads an `Ack` of a stream in place.
+pub fn read_ack(ack: &[u8]) -> Result<Command, Failure> {
+    let (mut subscription_id, mut system_id, mut message_id) = ("", "", "");
+    let mut named = Named::default();
+    for field in Fields::of(ack) {
+        match field? {
+            (1, value) => subscription_id = value.text()?,
+            (2, value) => system_id = value.text()?,
+            (3, value) => message_id = value.text()?,
+            (4, value) => named.add(value.text()?),
+            _ => {}
         }
     }
-    if !ids.is_empty() || unknown > 0 {
-        forget_repeats(&mut ids);
-        return Ok(SettleTarget::Deliveries { ids, unknown });
+    command(subscription_id, named.target(system_id, message_id)?, Action::Ack)
+}
+
+fn target(system_id: &str, system_ids: &[String], message_id: &str) -> Result<SettleTarget, Failure> {
+    let mut named = Named::default();
+    system_ids.iter().for_each(|text| named.add(text));
+    named.target(system_id, message_id)
+}
+
+/// The deliveries that a command names by system_id.
+#[derive(Default)]
+struct Named {
+    ids: SmallVec<[DeliveryId; 1]>,
+    unknown: u32,
+}
+
+impl Named {
+    fn add(&mut self, system_id: &str) {
+        match DeliveryId::parse(system_id) {
+            Some(id) => self.ids.push(id),
+            None => self.unknown += 1,
+        }
     }
-    if message_id.is_empty() {
-        return Err(Failure::invalid(
-            "system_id",
-            "is empty, and so are system_ids and message_id; give one",
-        ));
+
+    /// system_ids and system_id together, each once; message_id where both are empty.
+    fn target(mut self, system_id: &str, message_id: &str) -> Result<SettleTarget, Failure> {
+        if !system_id.is_empty() {
+            self.add(system_id);
+        }
+        let Named { mut ids, unknown } = self;
+        if !ids.is_empty() || unknown > 0 {
+            forget_repeats(&mut ids);
+            return Ok(SettleTarget::Deliveries { ids, unknown });
+        }
+        if message_id.is_empty() {
+            return Err(Failure::invalid(
+                "system_id",
+                "is empty, and so are system_ids and message_id; give one",
+            ));
+        }
+        Ok(SettleTarget::Message(message_id.into()))
     }
-    Ok(SettleTarget::Message(message_id.into()))
 }
 
 /// A delivery that is named twice is settled once, and counts once.
@@ -105,7 +139,7 @@ mod tests {
     fn each_delivery_is_named_once_in_the_order_given() {
         let named = |system_id: &str, system_ids: &[&str]| {
             let system_ids: Vec<String> = system_ids.iter().map(|&id| id.into()).collect();
-            match target(system_id, &system_ids, "other".into()) {
+            match target(system_id, &system_ids, "other") {
                 Ok(SettleTarget::Deliveries { ids, unknown }) => {
                     let texts: Vec<String> = ids.iter().map(DeliveryId::to_string).collect();
                     (texts.join(" "), unknown)
@@ -116,9 +150,9 @@ mod tests {
         let [one, two, three] = [1, 2, 3].map(|number| MessageNumber::from_u64(number).to_string());
         assert_eq!(named(&one, &[]), (one.clone(), 0));
         assert_eq!(named("", &[&one, &two, &three]), (format!("{one} {two} {three}"), 0));
-        assert_eq!(named(&two, &[&one, &two, &one]), (format!("{two} {one}"), 0));
+        assert_eq!(named(&two, &[&one, &two, &one]), (format!("{one} {two}"), 0));
         assert_eq!(named(&one, &[&one]), (one.clone(), 0));
         let again = format!("{one}.2");
-        assert_eq!(named(&one, &[&again, "?", &one]), (format!("{one} {again}"), 1));
+        assert_eq!(named(&one, &[&again, "?", &one]), (format!("{again} {one}"), 1));
     }
 }

@@ -24,11 +24,11 @@ pub fn script() -> impl Strategy<Value = Script> {
 
 fn small() -> impl Strategy<Value = Script> {
     let used = prop_oneof![2 => Just(1), 2 => Just(2), 1 => Just(4), 3 => Just(PLACES)];
-    (vec(kind(), PLACES), used, 1..4_u64, vec(step(), 1..STEPS)).prop_map(
-        |(mut places, used, near_full_messages, steps)| {
+    (vec(kind(), PLACES), used, 1..4_u64, 1..5_usize, vec(step(), 1..STEPS)).prop_map(
+        |(mut places, used, near_full_messages, fan_out_slice, steps)| {
             places[PLACES - STREAMS..].iter_mut().for_each(|kind| kind.mode = Mode::Multi);
             places.truncate(used);
-            Script { places, near_full_messages, steps }
+            Script { places, near_full_messages, fan_out_slice, steps }
         },
     )
 }
@@ -44,7 +44,12 @@ fn large() -> impl Strategy<Value = Script> {
                 *max_in_flight *= 1000;
             }
         }
-        Script { places: vec![Kind { mode, patterns: 0, ..kind }], near_full_messages, steps }
+        Script {
+            places: vec![Kind { mode, patterns: 0, ..kind }],
+            near_full_messages,
+            fan_out_slice: 1,
+            steps,
+        }
     })
 }
 

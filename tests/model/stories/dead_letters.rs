@@ -55,7 +55,7 @@ fn a_dead_letter_says_where_it_comes_from_and_where_it_goes() {
     let mut effects = Vec::new();
     stage.core.apply(stage.now, Input::Leave { member: alone }, &mut effects);
     let [Effect::DeadLetter(letter), Effect::Ended(ended)] = &effects[..] else { panic!("{effects:?}") };
-    assert_eq!((letter.topic.as_str(), letter.message.topic.as_str()), ("dead", "topic"));
+    assert_eq!((letter.topic.as_str(), letter.message.topic()), ("dead", "topic"));
     assert_eq!(&letter.subscription, ended);
 }
 

@@ -50,8 +50,10 @@ impl Twin {
 
     fn create(&mut self, spec: &OpenSpec) -> u64 {
         self.made += 1;
+        let place = self.free.pop().unwrap_or(self.subscriptions.len());
         self.subscriptions.push(Subscription {
             serial: self.made,
+            place,
             id: spec.id_if_new.clone(),
             spec: spec.clone(),
             asks_acks: false,
@@ -137,6 +139,7 @@ impl Twin {
         self.give_up_last_attempts(serial);
         let at = self.subscriptions.iter().position(|s| s.serial == serial).expect("is there");
         let subscription = self.subscriptions.remove(at);
+        self.free.push(subscription.place);
         self.count(reason, subscription.waiting.len());
         self.count("dropped_subscription_ended_in_flight", subscription.in_flight.len());
         self.said.push(Outcome::Ended(subscription.id));

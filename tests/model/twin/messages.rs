@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use tinybroker::core::{EndReason, Overflow, PublishRefusal};
-use tinybroker::model::{MemberId, Message, Ticket};
+use tinybroker::model::{MemberId, Message, Ticket, Time};
 
 use super::{Held, Item, Reservation, Subscription, Twin};
 use crate::outcome::{Outcome, Reply, Told};
 
 impl Twin {
     fn matching(&self, message: &Message) -> Vec<u64> {
-        let topic = message.topic.as_str();
+        let topic = message.topic();
         let wanted = |s: &&Subscription| s.spec.patterns.iter().any(|pattern| pattern.matches(topic));
         self.subscriptions.iter().filter(wanted).map(|s| s.serial).collect()
     }
@@ -52,8 +52,7 @@ impl Twin {
 
     pub(super) fn accept(&mut self, ticket: Ticket, message: &Arc<Message>) {
         let matching = self.matching(message);
-        let taken = matching.into_iter().filter(|&serial| self.offer(serial, message)).count();
-        self.said.push(Outcome::Answer(ticket, Reply::Published(taken as u32)));
+        self.offer_all(ticket, matching, message);
     }
 
     pub(super) fn reserve(&mut self, ticket: Ticket, message: &Arc<Message>) {
@@ -72,8 +71,49 @@ impl Twin {
     pub(super) fn commit(&mut self, ticket: Ticket) {
         let Some(at) = self.reservations.iter().position(|kept| kept.ticket == ticket) else { return };
         let Reservation { message, serials, .. } = self.reservations.remove(at);
-        let taken = serials.into_iter().filter(|&serial| self.offer(serial, &message)).count();
-        self.said.push(Outcome::Answer(ticket, Reply::Published(taken as u32)));
+        self.offer_all(ticket, serials, &message);
+    }
+
+    /// To each, in order of their places; beyond a slice they have it, and hand it out with a later tick.
+    fn offer_all(&mut self, ticket: Ticket, serials: Vec<u64>, message: &Arc<Message>) {
+        let alive = |s: &&Subscription| serials.contains(&s.serial);
+        let mut targets: Vec<(usize, u64)> =
+            self.subscriptions.iter().filter(alive).map(|s| (s.place, s.serial)).collect();
+        targets.sort();
+        let mut taken = 0;
+        for (nth, (_, serial)) in targets.into_iter().enumerate() {
+            if !self.offer(serial, message) {
+                continue;
+            }
+            taken += 1;
+            if nth < self.config.fan_out_slice || self.is_half_full(serial) {
+                self.feed(serial);
+            } else if !self.unserved.contains(&serial) {
+                self.unserved.push(serial);
+            }
+        }
+        self.said.push(Outcome::Answer(ticket, Reply::Published(taken)));
+    }
+
+    fn is_half_full(&mut self, serial: u64) -> bool {
+        let limit_bytes = self.config.max_pending_bytes;
+        let s = self.subscriptions.iter().find(|s| s.serial == serial).expect("is there");
+        let (mut kept, mut kept_bytes) = self.reserved(s);
+        if s.spec.options.overflow != Overflow::Reject {
+            (kept, kept_bytes) = (0, 0);
+        }
+        (s.waiting.len() as u64 + kept) * 2 >= s.spec.options.max_pending
+            || (s.waiting_bytes() + kept_bytes) * 2 >= limit_bytes
+    }
+
+    pub(super) fn serve_slice(&mut self) {
+        let slice = self.unserved.len().min(self.config.fan_out_slice);
+        let served: Vec<u64> = self.unserved.drain(..slice).collect();
+        served.into_iter().for_each(|serial| self.feed(serial));
+    }
+
+    pub(super) fn at_once(&self) -> Option<Time> {
+        self.unserved.first().map(|_| Time::default())
     }
 
     /// Whether a subscription took the message that nobody refused.
@@ -115,7 +155,6 @@ impl Twin {
         });
         self.count("dropped_oldest", dropped as usize);
         self.count("accepted", 1);
-        self.feed(serial);
         true
     }
 

@@ -24,7 +24,7 @@ impl Item {
     }
 
     pub fn is_called(&self, message_id: &str) -> bool {
-        match self.message.message_id.as_deref() {
+        match self.message.message_id() {
             Some(own) => own == message_id,
             None => self.message.number.to_string() == message_id,
         }
@@ -50,6 +50,8 @@ pub struct Member {
 
 pub struct Subscription {
     pub serial: u64,
+    /// Where it lies among the others: a message is handed out in this order.
+    pub place: usize,
     pub id: SubscriptionId,
     pub spec: OpenSpec,
     /// Whether its last stream asked for acks.

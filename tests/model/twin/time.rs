@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tinybroker::model::Time;
 
-use super::Twin;
+use super::{Subscription, Twin};
 
 /// Of each subscription so many deliveries and so many parked messages are seen to with one input; the rest
 /// with the next ones.
@@ -13,9 +13,11 @@ const SLICE: usize = 1024;
 impl Twin {
     pub(super) fn expire(&mut self) {
         let now = self.now;
-        let due = self.subscriptions.iter().filter(|s| s.dues().any(|due| due <= now));
-        let due: Vec<u64> = due.map(|s| s.serial).collect();
-        for serial in due {
+        let first_due = |s: &Subscription| s.dues().min().filter(|due| *due <= now);
+        let due = self.subscriptions.iter().filter_map(|s| Some((first_due(s)?, s.place, s.serial)));
+        let mut due: Vec<(Time, usize, u64)> = due.collect();
+        due.sort();
+        for (_, _, serial) in due {
             let subscription = self.by_serial(serial).expect("is there");
             if subscription.ends_at.is_some_and(|at| at <= now) {
                 self.end(serial, "dropped_subscription_ended");

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use smallvec::SmallVec;
 use tinybroker::core::{Action, Input, OpenSpec, SettleCall, SettleTarget, SharedOptions};
 use tinybroker::model::{
@@ -17,8 +16,6 @@ use crate::twin::{Held, Member, Subscription};
 
 /// Members at a time, so that groups are small and steps meet.
 const MEMBERS: usize = 9;
-
-static ZEROS: [u8; 300 * 1024] = [0; 300 * 1024];
 
 impl World<'_> {
     /// `None` where nobody is there to whom it could happen.
@@ -98,12 +95,11 @@ impl World<'_> {
             Size::Large => 100 * 1024,
             Size::Huge => 300 * 1024,
         };
-        Arc::new(Message {
-            number: MessageNumber::from_u64(self.next_number()),
-            topic: Topic::parse(script::TOPICS[usize::from(topic)]).expect("a topic"),
-            message_id: message_id.map(|id| format!("m{id}").into()),
-            body: Bytes::from_static(&ZEROS[..bytes]),
-        })
+        let number = MessageNumber::from_u64(self.next_number());
+        let message_id = message_id.map(|id| format!("m{id}"));
+        let topic = script::TOPICS[usize::from(topic)];
+        let body = |out: &mut Vec<u8>| out.resize(out.len() + bytes, 0);
+        Arc::new(Message::new(number, topic, message_id.as_deref(), bytes, body))
     }
 
     fn spec(

@@ -1,10 +1,7 @@
+//! What the messages of the process take: counted, so that it can be bounded.
+
 use std::cell::Cell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
-
-use bytes::Bytes;
-
-use crate::model::Message;
 
 /// What the messages of the whole process take, by one count an executor that only it writes.
 ///
@@ -28,10 +25,11 @@ thread_local! {
 }
 
 impl Memory {
-    /// `limit` in bytes.
-    pub fn new(executors: usize, limit: u64) -> Arc<Self> {
+    /// `limit` in bytes. Made once; it lives as long as the process, so that who counts need not share it.
+    pub fn new(executors: usize, limit: u64) -> &'static Self {
         // The last one is for threads that are no executor.
-        Arc::new(Memory { limit, counts: (0..=executors).map(|_| Count::default()).collect() })
+        let counts = (0..=executors).map(|_| Count::default()).collect();
+        Box::leak(Box::new(Memory { limit, counts }))
     }
 
     /// The calling thread is this executor from now on.
@@ -49,15 +47,10 @@ impl Memory {
         u64::try_from(sum).unwrap_or(0)
     }
 
-    /// Counts a message from now on for as long as its body lives.
-    pub fn hold(self: &Arc<Self>, message: &mut Message) {
-        let cost = message.cost();
-        message.body = self.hold_bytes(std::mem::take(&mut message.body), cost);
-    }
-
-    fn hold_bytes(self: &Arc<Self>, body: Bytes, cost: u64) -> Bytes {
-        self.add(cost as i64);
-        Bytes::from_owner(Held { body, cost, memory: self.clone() })
+    /// Counts bytes as taken until the lease is dropped, on whatever thread that is.
+    pub fn lease(&'static self, bytes: u64) -> Lease {
+        self.add(bytes as i64);
+        Lease { memory: self, bytes }
     }
 
     /// Counts bytes taken, or given back where below zero.
@@ -74,58 +67,47 @@ impl Memory {
     }
 }
 
-struct Held {
-    body: Bytes,
-    cost: u64,
-    memory: Arc<Memory>,
+/// Bytes that count as taken as long as it lives.
+#[derive(Debug)]
+pub struct Lease {
+    memory: &'static Memory,
+    bytes: u64,
 }
 
-impl AsRef<[u8]> for Held {
-    fn as_ref(&self) -> &[u8] {
-        &self.body
-    }
-}
-
-impl Drop for Held {
+impl Drop for Lease {
     fn drop(&mut self) {
-        self.memory.add(-(self.cost as i64));
+        self.memory.add(-(self.bytes as i64));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
     use super::*;
 
     #[test]
     fn what_one_executor_reads_and_another_frees_is_counted_once() {
         let memory = Memory::new(2, 1000);
-        let run = |executor: usize, work: Box<dyn FnOnce() + Send>| {
-            let work = move || {
-                Memory::enter(executor);
-                work();
-            };
-            std::thread::spawn(work).join().expect("the thread ends");
+        let read = move || {
+            Memory::enter(0);
+            memory.lease(160)
         };
-        let (sender, bodies) = std::sync::mpsc::channel();
-        let reader = memory.clone();
-        run(
-            0,
-            Box::new(move || sender.send(reader.hold_bytes(Bytes::from_static(b"x"), 160)).expect("sent")),
-        );
-        let body = bodies.recv().expect("a body");
+        let lease = thread::spawn(read).join().expect("the thread ends");
         assert_eq!(memory.held(), 160);
-        let copy = body.clone();
-        run(1, Box::new(move || drop(body)));
-        assert_eq!(memory.held(), 160, "somebody still has it");
-        run(1, Box::new(move || drop(copy)));
+        let free = move || {
+            Memory::enter(1);
+            drop(lease);
+        };
+        thread::spawn(free).join().expect("the thread ends");
         assert_eq!(memory.held(), 0);
     }
 
     #[test]
     fn a_thread_that_serves_nothing_counts_too() {
         let memory = Memory::new(1, 1000);
-        drop(memory.hold_bytes(Bytes::from_static(b"x"), 7));
-        let kept = memory.hold_bytes(Bytes::from_static(b"x"), 5);
-        assert_eq!((memory.held(), &kept[..]), (5, &b"x"[..]));
+        drop(memory.lease(7));
+        let _kept = memory.lease(5);
+        assert_eq!(memory.held(), 5);
     }
 }

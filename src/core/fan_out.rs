@@ -1,0 +1,61 @@
+//! A message that many subscriptions want is in all of their queues at once, but handed out to so many of them in one go:
+//! nobody else waits for the rest.
+
+use std::sync::Arc;
+
+use super::effect::Effect;
+use super::{Core, SubscriptionKey};
+use crate::model::{Message, Time};
+
+impl Core {
+    /// Enqueues in each of these subscriptions, which are not asked. Returns how many took it.
+    pub(super) fn fan_out(
+        &mut self,
+        now: Time,
+        targets: impl Iterator<Item = SubscriptionKey>,
+        message: &Arc<Message>,
+        effects: &mut Vec<Effect>,
+    ) -> u32 {
+        let mut taken = 0;
+        for (nth, key) in targets.enumerate() {
+            if !self.accept(key, message, effects) {
+                continue;
+            }
+            taken += 1;
+            if nth < self.books.config.fan_out_slice || !self.serve_later(key) {
+                self.serve(now, key, effects);
+            }
+        }
+        taken
+    }
+
+    /// Hands out to the next of those that were left for later.
+    pub(super) fn serve_slice(&mut self, now: Time, effects: &mut Vec<Effect>) {
+        for _ in 0..self.books.config.fan_out_slice {
+            let Some((key, serial)) = self.unserved.pop_front() else { return };
+            if self.is_alive(key, serial) {
+                self.subscriptions[key].is_unserved = false;
+                self.serve(now, key, effects);
+            }
+        }
+    }
+
+    fn serve(&mut self, now: Time, key: SubscriptionKey, effects: &mut Vec<Effect>) {
+        self.subscriptions[key].feed(now, &mut self.books, effects);
+        self.note_deadline(key);
+    }
+
+    /// Leaves a subscription for later, unless its limits are near: what waits for its turn must not count as
+    /// a slow reader's.
+    fn serve_later(&mut self, key: SubscriptionKey) -> bool {
+        let subscription = &mut self.subscriptions[key];
+        if subscription.is_half_full(&self.books) {
+            return false;
+        }
+        subscription.note_room(&mut self.books);
+        if !std::mem::replace(&mut subscription.is_unserved, true) {
+            self.unserved.push_back((key, subscription.serial));
+        }
+        true
+    }
+}
