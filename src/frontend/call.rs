@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::future::{Either, LocalBoxFuture, select};
@@ -17,7 +17,7 @@ use tonic::Status;
 
 use super::Failure;
 use super::counters::{FrontendCounter, FrontendCounters};
-use super::request::{RequestBody, Spawn};
+use super::request::{Deadline, RequestBody, Spawn};
 use crate::shard::runtime::{self, Sleep};
 
 /// The services of one connection, whatever they are: a request in, a response out.
@@ -32,7 +32,7 @@ pub async fn answer(
     spawn: Spawn,
     request: Request<Incoming>,
 ) -> Response<CallBody> {
-    let request = request.map(|body| RequestBody::new(body, spawn));
+    let mut request = request.map(|body| RequestBody::new(body, spawn));
     if request.method() != Method::POST || !is_grpc(request.headers()) {
         return plain(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -40,12 +40,15 @@ pub async fn answer(
         );
     }
     let deadline = match timeout(request.headers()) {
-        Ok(timeout) => timeout.map(runtime::sleep),
+        Ok(timeout) => timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
         Err(failure) => return failed(counters, failure),
     };
+    if let Some(deadline) = deadline {
+        request.extensions_mut().insert(Deadline(deadline));
+    }
     let call = AssertUnwindSafe(async { services.route(request).await }).catch_unwind();
     pin_mut!(call);
-    let (result, deadline) = match deadline {
+    let (result, deadline) = match deadline.map(runtime::sleep_until) {
         None => (call.await, None),
         Some(sleep) => match select(call, sleep).await {
             Either::Left((result, sleep)) => (result, Some(sleep)),

@@ -2,6 +2,7 @@ use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::future::{LocalBoxFuture, select};
@@ -14,6 +15,11 @@ use crate::shard::runtime;
 
 /// Puts a task among those of the connection.
 pub type Spawn = Rc<dyn Fn(LocalBoxFuture<'static, ()>)>;
+
+/// When the caller wants its call to be over: among the extensions of its request, for the calls that do more than wait
+/// for their response side.
+#[derive(Debug, Clone, Copy)]
+pub struct Deadline(pub Instant);
 
 /// The body of a request, as services read it. Tonic wants it Send; it never leaves its executor.
 ///

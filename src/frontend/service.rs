@@ -5,6 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
@@ -15,7 +16,7 @@ use tonic::{Request, Response, Status, Streaming};
 use super::convert::SettleRequest;
 use super::hub::Frontend;
 use super::net::Turn;
-use super::request::Spawn;
+use super::request::{Deadline, Spawn};
 use super::{Failure, FrontendCounter, WireEvent, convert, rpc};
 use crate::limits;
 use crate::model::Message;
@@ -98,6 +99,10 @@ fn message(frontend: &Frontend, publish: convert::Publish<'_>) -> Result<Message
     Ok(message)
 }
 
+fn deadline<T>(request: &Request<T>) -> Option<Instant> {
+    request.extensions().get::<Deadline>().map(|deadline| deadline.0)
+}
+
 type ConfirmStream = Pin<Box<dyn Stream<Item = Result<PublishConfirm, Status>> + Send>>;
 type EventStream = Pin<Box<dyn Stream<Item = Result<WireEvent, Status>> + Send>>;
 
@@ -155,11 +160,12 @@ impl generated::broker_server::Broker for BrokerService {
         request: Request<Streaming<Bytes>>,
     ) -> Result<Response<ConfirmStream>, Status> {
         let frontend = self.0.frontend.clone();
+        let deadline = deadline(&request);
         let reader = frontend.clone();
         let requests =
             request.into_inner().map(move |request| Ok(message(&reader, convert::Publish::read(&request?)?)));
         let (confirms, driver) =
-            rpc::publish_stream::publish_stream(&frontend, self.0.turn.clone(), requests)?;
+            rpc::publish_stream::publish_stream(&frontend, self.0.turn.clone(), deadline, requests)?;
         self.run(driver);
         let confirms = confirms.map(|confirm| Ok(convert::confirm(confirm?)));
         Ok(Response::new(Box::pin(SendWrapper::new(confirms))))
@@ -168,9 +174,10 @@ impl generated::broker_server::Broker for BrokerService {
     async fn subscribe(&self, request: Request<Streaming<Bytes>>) -> Result<Response<EventStream>, Status> {
         let inner = &self.0;
         let seat = Seat::take(&inner.subscriptions)?;
+        let deadline = deadline(&request);
         let bounds = inner.frontend.bounds.clone();
         let commands = request.into_inner().map(move |command| convert::read_command(&command?, &bounds));
-        let (events, driver) = rpc::subscribe::subscribe(&inner.frontend, commands, seat)?;
+        let (events, driver) = rpc::subscribe::subscribe(&inner.frontend, commands, deadline, seat)?;
         self.run(driver);
         Ok(Response::new(Box::pin(SendWrapper::new(events.map(|event| event.map_err(Status::from))))))
     }

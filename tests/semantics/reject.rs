@@ -41,6 +41,17 @@ async fn a_full_group_refuses_and_names_itself() {
 }
 
 #[tokio::test]
+async fn the_servers_default_is_a_limit_too() {
+    let broker = Broker::with(&["--max-pending", "2"]);
+    let client = broker.client().await;
+    let (mut member, id) = client.subscribe(balanced("g", &["a"])).await;
+    client.publish_numbers("a", 1, 3).await;
+    assert_full(&refused(&client, "a").await, &id, 2);
+    assert_eq!([member.take().await, member.take().await, member.take().await], ["1", "2", "3"]);
+    member.quiet().await;
+}
+
+#[tokio::test]
 async fn multi_refuses_where_it_asked_to() {
     let broker = Broker::start();
     let client = broker.client().await;

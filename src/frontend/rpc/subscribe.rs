@@ -1,4 +1,5 @@
 use std::rc::Rc;
+use std::time::Instant;
 
 use futures_util::future::{Either, LocalBoxFuture, select};
 use futures_util::{FutureExt, Stream, StreamExt, pin_mut};
@@ -15,10 +16,11 @@ use crate::shard::{Claim, IdTaken, Owner, runtime};
 
 /// Begins a stream: its events, and the driver that reads its commands, to be run to its end.
 ///
-/// `seat` is held as long as the stream counts against its connection's limit.
+/// The member has left at `deadline`, also where the client does not read its events. `seat` is held as long as the stream counts against its connection's limit.
 pub fn subscribe(
     frontend: &Rc<Frontend>,
     commands: impl Stream<Item = Result<Command, Failure>> + 'static,
+    deadline: Option<Instant>,
     seat: impl Sized + 'static,
 ) -> Result<(Events, LocalBoxFuture<'static, ()>), Failure> {
     frontend.admit()?;
@@ -27,7 +29,7 @@ pub fn subscribe(
     let events = Events::new(session.clone(), frontend.node.clone(), frontend.counters.clone());
     let driver = Driver { frontend: frontend.clone(), session };
     let task = async move {
-        driver.run(commands).await;
+        driver.run(commands, deadline).await;
         drop(seat);
     };
     Ok((events, task.boxed_local()))
@@ -38,7 +40,7 @@ pub fn subscribe(
 /// ```text
 ///   waiting ──open──▶ open ──ack, nack, …──▶ open
 ///      │                │
-///      └────────────────┴──response side gone──▶ read what came before ──▶ left
+///      └────────────────┴──response side gone, deadline──▶ read what came before ──▶ left
 /// ```
 /// The end of the command stream alone ends nothing.
 struct Driver {
@@ -47,13 +49,15 @@ struct Driver {
 }
 
 impl Driver {
-    async fn run(&self, commands: impl Stream<Item = Result<Command, Failure>>) {
+    async fn run(&self, commands: impl Stream<Item = Result<Command, Failure>>, deadline: Option<Instant>) {
         pin_mut!(commands);
-        self.serve(commands.as_mut()).await;
-        self.session.gone().await;
-        // What the client said before its goodbye is done before it.
-        while let Some(Some(Ok(command))) = commands.next().now_or_never() {
-            self.carry_out(command);
+        let life = async {
+            self.serve(commands).await;
+            self.session.gone().await;
+        };
+        if !in_time(life, deadline).await {
+            self.end(Failure::Deadline);
+            self.session.gone().await;
         }
     }
 
@@ -84,6 +88,7 @@ impl Driver {
     async fn unless_gone<T>(&self, other: impl Future<Output = T> + Unpin) -> Option<T> {
         let gone = self.session.gone();
         pin_mut!(gone);
+        // The other first: what the client said before its goodbye is done before it.
         match select(other, gone).await {
             Either::Left((output, _)) => Some(output),
             Either::Right(_) => None,
@@ -167,6 +172,16 @@ impl Drop for Driver {
         self.end(Failure::Internal);
         self.frontend.forget_session(self.session.member);
     }
+}
+
+/// Runs to the end, or to the deadline where that comes first. Tells whether it came to its end.
+async fn in_time(life: impl Future<Output = ()>, deadline: Option<Instant>) -> bool {
+    let Some(deadline) = deadline else {
+        life.await;
+        return true;
+    };
+    pin_mut!(life);
+    matches!(select(life, runtime::sleep_until(deadline)).await, Either::Left(_))
 }
 
 fn id_in_use(taken: IdTaken) -> Failure {
