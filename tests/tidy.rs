@@ -22,9 +22,10 @@ const LAYERS: [(&str, &[&str]); 11] = [
 const RESERVED: [(&str, &[&str]); 5] = [
     ("glommio::", &["shard/runtime.rs", "frontend/net.rs"]),
     ("unsafe ", &["shard/runtime.rs", "frontend/net.rs"]),
-    ("tokio::", &["cli/"]),
-    ("crate::proto", &["frontend/convert/", "frontend/event.rs", "frontend/service.rs", "admin/", "cli/"]),
-    ("hyper::", &["frontend/call.rs", "frontend/connection.rs", "frontend/net.rs", "frontend/request.rs"]),
+    // For the traits of sockets, the vocabulary of HTTP/2 libraries; no runtime.
+    ("tokio::", &["cli/", "frontend/net.rs"]),
+    ("crate::proto", &["frontend/convert/", "frontend/event.rs", "frontend/calls/", "admin/", "cli/"]),
+    ("h2::", &["frontend/connection.rs", "frontend/keepalive.rs", "frontend/grpc/", "frontend/calls/mod.rs"]),
 ];
 
 /// What the pure layers must not know: clocks, sockets, threads, chance.

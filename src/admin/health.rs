@@ -3,7 +3,7 @@ use tonic_health::pb::health_server::HealthServer;
 use tonic_health::server::{HealthReporter, HealthService};
 
 /// The service that clients of the broker ask for, beside the process as a whole.
-const BROKER: &str = "tinybroker.v1.Broker";
+pub(super) const BROKER: &str = "tinybroker.v1.Broker";
 
 /// The state of `grpc.health.v1` for the whole process: held by the control thread.
 pub struct HealthSwitch {

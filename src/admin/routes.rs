@@ -11,17 +11,14 @@ use tonic::{Code, Status};
 use tonic_health::pb::health_server::HealthServer;
 use tonic_health::server::HealthService;
 
+use super::health::BROKER;
 use super::info::{AdminService, ServerFacts};
 use super::reflection::{self, Described};
-use crate::frontend::service::BrokerService;
-use crate::frontend::service::generated::broker_server::BrokerServer;
 use crate::frontend::{MakeServices, RequestBody, Services};
-use crate::limits;
 use crate::proto::admin_server::AdminServer;
 
-/// All services of one connection, found by the first part of a request's path.
+/// The services of one connection beside the Broker service, found by the first part of a request's path.
 struct Routes {
-    broker: BrokerServer<BrokerService>,
     admin: AdminServer<AdminService>,
     health: HealthServer<HealthService>,
     reflection: reflection::v1::Server,
@@ -34,11 +31,9 @@ pub fn make_services(
     health: HealthServer<HealthService>,
     described: Described,
 ) -> MakeServices {
-    Box::new(move |frontend, spawn, turn| {
-        let broker = BrokerService::new(frontend.clone(), spawn, turn);
+    Box::new(move |frontend| {
         let admin = AdminService::new(frontend.clone(), facts.clone());
         Rc::new(Routes {
-            broker: BrokerServer::new(broker).max_decoding_message_size(limits::REQUEST_BYTES),
             admin: AdminServer::new(admin),
             health: health.clone(),
             reflection: reflection::v1::Server::new(described.clone()),
@@ -48,24 +43,33 @@ pub fn make_services(
 }
 
 impl Services for Routes {
+    #[cfg(debug_assertions)]
+    fn begin(&self, headers: &http::HeaderMap) {
+        super::faults::inject(headers);
+    }
+
+    #[cfg(not(debug_assertions))]
+    fn begin(&self, _: &http::HeaderMap) {}
+
     fn route(&self, request: Request<RequestBody>) -> LocalBoxFuture<'static, Response<Body>> {
-        #[cfg(debug_assertions)]
-        super::faults::inject(request.headers());
         let path = request.uri().path();
         let service = path.strip_prefix('/').and_then(|path| path.split_once('/')).map(|(name, _)| name);
         match service {
-            Some(name) if name == self.broker.name() => call(&self.broker, request),
             Some(name) if name == self.admin.name() => call(&self.admin, request),
             Some(name) if name == self.health.name() => call(&self.health, request),
             Some(name) if name == self.reflection.name() => call(&self.reflection, request),
             Some(name) if name == self.reflection_alpha.name() => call(&self.reflection_alpha, request),
-            _ => {
-                let status =
-                    Status::new(Code::Unimplemented, "no such service; list them by server reflection");
-                std::future::ready(status.into_http()).boxed_local()
-            }
+            // The methods that it has do not come here.
+            Some(BROKER) => unimplemented(NO_SUCH_METHOD),
+            _ => unimplemented("no such service; list them by server reflection"),
         }
     }
+}
+
+const NO_SUCH_METHOD: &str = "no such method; list them by server reflection";
+
+fn unimplemented(text: &str) -> LocalBoxFuture<'static, Response<Body>> {
+    std::future::ready(Status::new(Code::Unimplemented, text).into_http()).boxed_local()
 }
 
 /// A generated server, which never fails itself.
@@ -84,8 +88,7 @@ where
                 if headers.get("grpc-status").is_some_and(|status| status == "12")
                     && !headers.contains_key("grpc-message")
                 {
-                    let text = "no such method; list them by server reflection";
-                    headers.insert("grpc-message", HeaderValue::from_static(text));
+                    headers.insert("grpc-message", HeaderValue::from_static(NO_SUCH_METHOD));
                 }
                 response
             }

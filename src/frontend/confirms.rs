@@ -1,14 +1,13 @@
 use std::cell::{Cell, RefCell};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_util::Stream;
 
+use super::Failure;
 use super::series::Outcome;
 use super::waker::WakerSlot;
-use super::{Failure, FrontendCounter, FrontendCounters};
 use crate::limits;
 
 /// What a stream of publishes is told.
@@ -98,12 +97,16 @@ impl Confirms {
 /// The response side of a stream of publishes. Dropping it ends the reading.
 pub struct ConfirmEvents {
     confirms: Rc<Confirms>,
-    counters: Arc<FrontendCounters>,
 }
 
 impl ConfirmEvents {
-    pub fn new(confirms: Rc<Confirms>, counters: Arc<FrontendCounters>) -> Self {
-        ConfirmEvents { confirms, counters }
+    pub fn new(confirms: Rc<Confirms>) -> Self {
+        ConfirmEvents { confirms }
+    }
+
+    /// Whether the next is a confirm, and can be taken now.
+    pub fn has_next(&self) -> bool {
+        self.confirms.is_due.get()
     }
 }
 
@@ -115,13 +118,7 @@ impl Stream for ConfirmEvents {
             return Poll::Ready(Some(Ok(confirm)));
         }
         match &mut *self.confirms.end.borrow_mut() {
-            Some(end) => {
-                let failure = std::mem::replace(end, Ok(())).err();
-                if failure.is_some() {
-                    self.counters.count(FrontendCounter::CallsFailed);
-                }
-                Poll::Ready(failure.map(Err))
-            }
+            Some(end) => Poll::Ready(std::mem::replace(end, Ok(())).err().map(Err)),
             None => {
                 self.confirms.reader.remember(cx);
                 Poll::Pending
@@ -145,7 +142,7 @@ mod tests {
 
     fn stream() -> (Rc<Confirms>, ConfirmEvents) {
         let confirms = Rc::<Confirms>::default();
-        (confirms.clone(), ConfirmEvents::new(confirms, Arc::default()))
+        (confirms.clone(), ConfirmEvents::new(confirms))
     }
 
     fn next(events: &mut ConfirmEvents) -> Option<Option<Result<Confirm, Failure>>> {

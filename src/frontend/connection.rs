@@ -1,29 +1,27 @@
-use std::cell::RefCell;
-use std::convert::Infallible;
+use std::cell::Cell;
 use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::task::{Context, Poll};
-use std::time::Instant;
+use std::task::{Context, Poll, Waker};
 
-use futures_util::StreamExt;
-use futures_util::future::LocalBoxFuture;
-use futures_util::stream::FuturesUnordered;
-use hyper::server::conn::http2;
-use hyper::service::service_fn;
-use send_wrapper::SendWrapper;
+use bytes::Bytes;
+use h2::server::{self, SendResponse};
+use h2::{Reason, RecvStream};
+use http::Request;
 
-use super::call::{self, Services};
+use super::calls::{Calls, Services};
 use super::hub::{Frontend, OnConnection, PhaseWatch};
+use super::keepalive::keepalive;
 use super::net::{Io, Turn};
-use super::request::Spawn;
+use super::tasks::{Agenda, Spawner, Tasks};
 use crate::limits;
 use crate::shard::Phase;
 use crate::shard::runtime::{self, Accepted, Sleep};
 
 /// Makes the services of each new connection of a frontend.
-pub type MakeServices = Box<dyn Fn(&Rc<Frontend>, Spawn, Rc<Turn>) -> Rc<dyn Services>>;
+pub type MakeServices = Box<dyn Fn(&Rc<Frontend>) -> Rc<dyn Services>>;
 
 /// Serves each connection of a frontend in a task of its own.
 pub fn serve_with(make_services: MakeServices) -> OnConnection {
@@ -39,160 +37,217 @@ const SHORTEST_BEGINNING: u64 = 24 + 9;
 
 /// Serves one connection to its end: HTTP/2 and all calls in one task, so that no call spawns one.
 async fn serve(frontend: Rc<Frontend>, accepted: Accepted, make_services: &MakeServices) {
-    let tasks = Tasks::default();
-    let open = OpenConnection::new(&frontend, tasks.clone());
+    let books = Books::new(&frontend);
     let turn = Rc::<Turn>::default();
     let io = match Io::new(accepted, turn.clone()) {
         Ok(io) => io,
         Err(error) => return tracing::debug!(%error, "a connection ended before it began"),
     };
-    let peer = io.peer();
-    let spawn: Spawn = {
-        let tasks = tasks.clone();
-        Rc::new(move |task| tasks.add(task))
+    let (agenda, spawner) = (Arc::<Agenda>::default(), Spawner::default());
+    let services = make_services(&frontend);
+    let mut connection = Connection {
+        peer: io.peer(),
+        http2: Http2::Beginning(builder().handshake(io)),
+        preface: runtime::sleep(limits::PREFACE_TIMEOUT),
+        is_told: false,
+        is_lost: Rc::default(),
+        accepted: Vec::new(),
+        calls: Calls::new(frontend.clone(), services, spawner.clone(), turn.clone()),
+        tasks: Tasks::new(agenda.clone(), spawner.clone()),
+        waker: agenda.clone().into(),
+        rest: None,
+        spawner,
+        agenda,
+        turn,
+        frontend,
+        books,
     };
-    let services = make_services(&frontend, spawn.clone(), turn.clone());
-    let counters = frontend.counters.clone();
-    let service = service_fn(move |request| {
-        let (services, counters, spawn) = (services.clone(), counters.clone(), spawn.clone());
-        async move { Ok::<_, Infallible>(call::answer(&services, &counters, spawn, request).await) }
-    });
-    // `None` once it has ended: its calls hear of that at the latest when it is dropped.
-    let mut http2 = pin!(Some(http2_server(tasks.clone()).serve_connection(io, service)));
-    let mut preface = Some(runtime::sleep(limits::PREFACE_TIMEOUT));
-    let mut calls = FuturesUnordered::new();
-    let mut is_told = false;
-    poll_fn(|cx| {
-        open.phase.remember(cx);
-        turn.begin();
-        let mut is_over = true;
-        if let Some(mut connection) = http2.as_mut().as_pin_mut() {
-            if frontend.phase() == Phase::Closing && !std::mem::replace(&mut is_told, true) {
-                connection.as_mut().graceful_shutdown();
-            }
-            // A connection that is told before it has begun would wait for its preface.
-            let is_silent = turn.total() < SHORTEST_BEGINNING;
-            if is_silent && (is_told || is_due(&mut preface, cx)) {
-                return Poll::Ready(());
-            }
-            let ended = connection.poll(cx);
-            is_over = ended.is_ready();
-            if let Poll::Ready(Err(error)) = ended {
-                tracing::debug!(?peer, %error, "connection ended");
-            }
-        }
-        if is_over {
-            http2.set(None);
-        }
-        tasks.poll(&mut calls, cx);
-        frontend.node.flush();
-        if turn.resumes() {
-            cx.waker().wake_by_ref();
-        }
-        if is_over && calls.is_empty() { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
+    connection.waker.wake_by_ref();
+    poll_fn(|cx| connection.poll(cx)).await;
 }
 
-fn is_due(timer: &mut Option<Sleep>, cx: &mut Context<'_>) -> bool {
-    timer.as_mut().is_some_and(|timer| Pin::new(timer).poll(cx).is_ready())
-}
-
-fn http2_server(tasks: Tasks) -> http2::Builder<Tasks> {
-    let mut builder = http2::Builder::new(tasks);
+fn builder() -> server::Builder {
+    let mut builder = server::Builder::new();
     builder
-        .timer(Timer)
-        .keep_alive_interval(limits::KEEPALIVE_INTERVAL)
-        .keep_alive_timeout(limits::KEEPALIVE_TIMEOUT)
         .max_concurrent_streams(limits::STREAMS_PER_CONNECTION)
-        .initial_stream_window_size(limits::STREAM_WINDOW_BYTES)
+        .initial_window_size(limits::STREAM_WINDOW_BYTES)
         .initial_connection_window_size(limits::CONNECTION_WINDOW_BYTES)
+        .data_frame_budget(limits::SMALL_FRAMES_BUDGET)
         .max_pending_accept_reset_streams(limits::RESET_STREAMS_PER_TURN)
         .max_header_list_size(limits::HEADER_LIST_BYTES)
-        .max_send_buf_size(limits::STREAM_SEND_BUFFER_BYTES)
-        .auto_date_header(false);
+        .max_send_buffer_size(limits::STREAM_SEND_BUFFER_BYTES);
     builder
 }
 
-/// A connection's place in the books of its frontend.
-struct OpenConnection {
-    frontend: Rc<Frontend>,
-    phase: PhaseWatch,
+struct Connection {
+    // Its calls end before the books are closed.
     tasks: Tasks,
+    http2: Http2,
+    /// Requests that were read and have not begun.
+    accepted: Vec<(Request<RecvStream>, SendResponse<Bytes>)>,
+    calls: Calls,
+    spawner: Spawner,
+    agenda: Arc<Agenda>,
+    /// The agenda, as HTTP/2 and timers wake it.
+    waker: Waker,
+    turn: Rc<Turn>,
+    /// Until others have had their turn.
+    rest: Option<Pin<Box<Sleep>>>,
+    preface: Sleep,
+    /// The client knows that the broker goes down.
+    is_told: bool,
+    /// The client gives no sign of life.
+    is_lost: Rc<Cell<bool>>,
+    peer: Option<std::net::SocketAddr>,
+    frontend: Rc<Frontend>,
+    books: Books,
 }
 
-impl OpenConnection {
-    fn new(frontend: &Rc<Frontend>, tasks: Tasks) -> Self {
-        OpenConnection { frontend: frontend.clone(), phase: PhaseWatch::new(frontend), tasks }
+enum Http2 {
+    Beginning(server::Handshake<Io, Bytes>),
+    Serving(server::Connection<Io, Bytes>),
+    Over,
+}
+
+impl Connection {
+    /// One turn: reads, runs what can run, and writes what that has to say.
+    fn poll(&mut self, outer: &mut Context<'_>) -> Poll<()> {
+        self.agenda.begin_turn(outer);
+        self.turn.begin();
+        self.rest = None;
+        let waker = self.waker.clone();
+        let cx = &mut Context::from_waker(&waker);
+        self.books.phase.remember(cx);
+        if self.is_overdue(cx) {
+            return Poll::Ready(());
+        }
+        self.run(outer, cx);
+        self.frontend.node.flush();
+        match self.http2 {
+            Http2::Over if self.tasks.is_empty() => Poll::Ready(()),
+            _ => Poll::Pending,
+        }
+    }
+
+    /// Round after round, until nothing more can be done or others come first.
+    fn run(&mut self, outer: &Context<'_>, cx: &mut Context<'_>) {
+        for round in 1.. {
+            if self.agenda.take_connection() {
+                self.advance(cx);
+                // They begin together, since each look at the socket would send an answer of its own, and behind
+                // what the streams have said before them.
+                let begin = |(request, response)| self.calls.begin(request, response);
+                self.tasks.extend(self.accepted.drain(..).map(begin));
+            }
+            self.tasks.run(limits::TASKS_IN_ONE_GO);
+            if self.turn.resumes() {
+                self.waker.wake_by_ref();
+            }
+            if self.turn.has_written_enough() || round >= limits::ROUNDS_IN_ONE_TURN {
+                break;
+            }
+            if !self.has_work() {
+                self.agenda.end_turn();
+                // What has come since then may have met a turn.
+                if !self.has_work() {
+                    break;
+                }
+                self.agenda.begin_turn(outer);
+            }
+        }
+        if self.turn.is_capped() {
+            self.waker.wake_by_ref();
+        }
+        self.agenda.end_turn();
+        if self.has_work() {
+            self.take_a_rest(outer);
+        }
+    }
+
+    fn has_work(&self) -> bool {
+        self.tasks.has_work() || self.agenda.has_work()
+    }
+
+    /// Has not begun in time, or not before the broker goes down: it would have to wait for its preface.
+    fn is_overdue(&mut self, cx: &mut Context<'_>) -> bool {
+        self.turn.total() < SHORTEST_BEGINNING
+            && (self.frontend.phase() == Phase::Closing || Pin::new(&mut self.preface).poll(cx).is_ready())
+    }
+
+    /// Reads what there is and writes what can be written.
+    fn advance(&mut self, cx: &mut Context<'_>) {
+        if let Http2::Beginning(handshake) = &mut self.http2 {
+            match Pin::new(handshake).poll(cx) {
+                Poll::Pending => return,
+                Poll::Ready(Ok(connection)) => self.begin(connection),
+                Poll::Ready(Err(error)) => return self.end(Some(error)),
+            }
+        }
+        let Http2::Serving(connection) = &mut self.http2 else { return };
+        if self.frontend.phase() == Phase::Closing && !std::mem::replace(&mut self.is_told, true) {
+            connection.graceful_shutdown();
+        }
+        if self.is_lost.take() {
+            connection.abrupt_shutdown(Reason::NO_ERROR);
+        }
+        loop {
+            match connection.poll_accept(cx) {
+                Poll::Ready(Some(Ok(call))) => self.accepted.push(call),
+                Poll::Ready(Some(Err(error))) => return self.end(Some(error)),
+                Poll::Ready(None) => return self.end(None),
+                Poll::Pending => return,
+            }
+        }
+    }
+
+    fn begin(&mut self, mut connection: server::Connection<Io, Bytes>) {
+        if let Some(pings) = connection.ping_pong() {
+            let (turn, is_lost, waker) = (self.turn.clone(), self.is_lost.clone(), self.waker.clone());
+            self.spawner.add(async move {
+                keepalive(pings, turn).await;
+                is_lost.set(true);
+                waker.wake();
+            });
+        }
+        self.http2 = Http2::Serving(connection);
+    }
+
+    /// Its calls hear of the end, and have their last words with themselves.
+    fn end(&mut self, error: Option<h2::Error>) {
+        if let Some(error) = error {
+            tracing::debug!(peer = ?self.peer, %error, "connection ended");
+        }
+        self.http2 = Http2::Over;
+    }
+
+    /// Comes back behind all others.
+    fn take_a_rest(&mut self, outer: &Context<'_>) {
+        let rest = self.rest.insert(Box::pin(runtime::yield_now()));
+        let mut cx = Context::from_waker(outer.waker());
+        if rest.as_mut().poll(&mut cx).is_ready() {
+            // The moment has passed already; the turn is over all the same.
+            outer.waker().wake_by_ref();
+        }
     }
 }
 
-impl Drop for OpenConnection {
+/// A connection's place in the books of its frontend.
+struct Books {
+    frontend: Rc<Frontend>,
+    phase: PhaseWatch,
+}
+
+impl Books {
+    fn new(frontend: &Rc<Frontend>) -> Self {
+        Books { frontend: frontend.clone(), phase: PhaseWatch::new(frontend) }
+    }
+}
+
+impl Drop for Books {
     fn drop(&mut self) {
         let node = &self.frontend.node;
-        // Where the connection's task panicked some were never run: they hold what holds them.
-        drop(self.tasks.new.take());
         node.shared.connections(node.me()).fetch_sub(1, SeqCst);
         // Streams that end with their connection have left by now.
         node.flush();
     }
 }
-
-type Calls = FuturesUnordered<LocalBoxFuture<'static, ()>>;
-
-/// Where a connection's calls are put when they begin: hyper's executor, on one task.
-#[derive(Clone, Default)]
-struct Tasks {
-    new: Rc<RefCell<Vec<LocalBoxFuture<'static, ()>>>>,
-}
-
-impl Tasks {
-    fn add(&self, task: LocalBoxFuture<'static, ()>) {
-        self.new.borrow_mut().push(task);
-    }
-
-    /// Runs what can run, new ones included.
-    fn poll(&self, calls: &mut Calls, cx: &mut Context<'_>) {
-        loop {
-            calls.extend(self.new.borrow_mut().drain(..));
-            match calls.poll_next_unpin(cx) {
-                Poll::Ready(Some(())) => {}
-                Poll::Ready(None) | Poll::Pending if self.new.borrow().is_empty() => return,
-                Poll::Ready(None) | Poll::Pending => {}
-            }
-        }
-    }
-}
-
-impl<F: Future<Output = ()> + 'static> hyper::rt::Executor<F> for Tasks {
-    fn execute(&self, task: F) {
-        self.add(Box::pin(task));
-    }
-}
-
-/// The runtime's timer, as hyper's keepalive wants it.
-#[derive(Clone, Copy)]
-struct Timer;
-
-impl hyper::rt::Timer for Timer {
-    fn sleep(&self, span: std::time::Duration) -> Pin<Box<dyn hyper::rt::Sleep>> {
-        Box::pin(TimerSleep(SendWrapper::new(runtime::sleep(span))))
-    }
-
-    fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn hyper::rt::Sleep>> {
-        Box::pin(TimerSleep(SendWrapper::new(runtime::sleep_until(deadline))))
-    }
-}
-
-/// Hyper wants its timers Send; these never leave their executor.
-struct TimerSleep(SendWrapper<Sleep>);
-
-impl Future for TimerSleep {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        Pin::new(&mut *self.0).poll(cx)
-    }
-}
-
-impl hyper::rt::Sleep for TimerSleep {}

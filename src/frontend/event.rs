@@ -1,15 +1,11 @@
-//! Events as they go out on a Subscribe stream, and the codecs of the Broker service.
-
-use std::marker::PhantomData;
+//! Events as they go out on a Subscribe stream.
 
 use arrayvec::ArrayVec;
-use bytes::{Buf, BufMut, Bytes};
+use bytes::BufMut;
 use prost::Message as _;
 use prost::encoding::encoded_len_varint;
 use tonic::Status;
-use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 
-use super::Failure;
 use crate::core::Delivery;
 use crate::model::DeliveryId;
 use crate::proto::SubscribeEvent;
@@ -115,124 +111,4 @@ pub(super) fn put_varint(mut number: u64, mut put: impl FnMut(u8)) {
         number >>= 7;
     }
     put(number as u8);
-}
-
-/// Requests as the contract has them, responses too.
-pub struct ProtoCodec<T, U>(PhantomData<(T, U)>);
-
-/// Requests as they came; responses as the contract has them.
-pub struct RawCodec<U>(PhantomData<U>);
-
-/// Commands as they came; events as [`WireEvent`]s.
-#[derive(Default)]
-pub struct EventCodec;
-
-impl<T, U> Default for ProtoCodec<T, U> {
-    fn default() -> Self {
-        ProtoCodec(PhantomData)
-    }
-}
-
-impl<T, U> Codec for ProtoCodec<T, U>
-where
-    T: prost::Message + Send + 'static,
-    U: prost::Message + Default + Send + 'static,
-{
-    type Encode = T;
-    type Decode = U;
-    type Encoder = ProtoEncoder<T>;
-    type Decoder = ProtoDecoder<U>;
-
-    fn encoder(&mut self) -> Self::Encoder {
-        ProtoEncoder(PhantomData)
-    }
-
-    fn decoder(&mut self) -> Self::Decoder {
-        ProtoDecoder(PhantomData)
-    }
-}
-
-impl<T> Default for RawCodec<T> {
-    fn default() -> Self {
-        RawCodec(PhantomData)
-    }
-}
-
-impl<T> Codec for RawCodec<T>
-where
-    T: prost::Message + Send + 'static,
-{
-    type Encode = T;
-    type Decode = Bytes;
-    type Encoder = ProtoEncoder<T>;
-    type Decoder = RawDecoder;
-
-    fn encoder(&mut self) -> Self::Encoder {
-        ProtoEncoder(PhantomData)
-    }
-
-    fn decoder(&mut self) -> Self::Decoder {
-        RawDecoder
-    }
-}
-
-impl Codec for EventCodec {
-    type Encode = WireEvent;
-    type Decode = Bytes;
-    type Encoder = EventEncoder;
-    type Decoder = RawDecoder;
-
-    fn encoder(&mut self) -> Self::Encoder {
-        EventEncoder
-    }
-
-    fn decoder(&mut self) -> Self::Decoder {
-        RawDecoder
-    }
-}
-
-pub struct ProtoEncoder<T>(PhantomData<T>);
-
-impl<T: prost::Message> Encoder for ProtoEncoder<T> {
-    type Item = T;
-    type Error = Status;
-
-    fn encode(&mut self, item: T, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        item.encode(out).map_err(|error| Status::internal(error.to_string()))
-    }
-}
-
-pub struct EventEncoder;
-
-impl Encoder for EventEncoder {
-    type Item = WireEvent;
-    type Error = Status;
-
-    fn encode(&mut self, event: WireEvent, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        event.encode(out)
-    }
-}
-
-/// Unreadable protobuf is the caller's mistake, and said so.
-pub struct ProtoDecoder<U>(PhantomData<U>);
-
-impl<U: prost::Message + Default> Decoder for ProtoDecoder<U> {
-    type Item = U;
-    type Error = Status;
-
-    fn decode(&mut self, buf: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
-        let unreadable = |error| Failure::invalid("request", format!("is no readable protobuf: {error}"));
-        Ok(Some(U::decode(buf).map_err(unreadable)?))
-    }
-}
-
-pub struct RawDecoder;
-
-impl Decoder for RawDecoder {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn decode(&mut self, buf: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
-        Ok(Some(buf.copy_to_bytes(buf.remaining())))
-    }
 }

@@ -36,9 +36,10 @@ pub enum Failure {
     ShuttingDown,
     #[error("the call failed inside the broker; this is a bug, please report it")]
     Internal,
-    /// What the transport made of an unreadable request: its own code and words.
-    #[error("{text}")]
-    Transport { code: i32, text: String },
+    #[error("{reason}")]
+    Framing { reason: &'static str },
+    #[error("messages compressed with `{encoding}` cannot be read; send them as they are")]
+    Compressed { encoding: String },
 }
 
 impl Failure {

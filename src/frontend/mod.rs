@@ -3,9 +3,10 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `net` | sockets: listen, accept, options, reading in turns; knows glommio |
-//! | `connection` | one HTTP/2 connection with all its calls in one task |
-//! | `call` | around each call: deadline, panic, what is no gRPC; `request` its body |
-//! | `service` | the generated server's trait: tonic's types in and out, nothing else |
+//! | `connection` | one HTTP/2 connection with all its calls in one task; `tasks` what runs within it |
+//! | `keepalive` | signs of life, asked for |
+//! | `grpc/` | requests and responses of gRPC, by hand over HTTP/2 |
+//! | `calls/` | which call is meant, and how each lives on HTTP/2 |
 //! | `rpc/` | one file an rpc, on our own types |
 //! | `session` | one Subscribe stream |
 //! | `publishing` | one publish on its way through the shards; `series` those that keep their order |
@@ -15,7 +16,7 @@
 //! | `convert/` | between contract and model; `event` the hot half of it, encoded by hand |
 //! | `failure`, `status` | why a call fails; what that is on the wire |
 
-mod call;
+mod calls;
 mod confirms;
 mod connection;
 pub mod convert;
@@ -24,23 +25,24 @@ mod credits;
 mod dead_letters;
 mod event;
 mod failure;
+mod grpc;
 mod hub;
+mod keepalive;
 pub mod net;
 mod publishing;
 mod reissue;
-mod request;
 mod rpc;
 mod series;
-pub mod service;
 mod session;
 mod status;
 mod table;
+mod tasks;
 mod waker;
 
-pub use call::Services;
+pub use calls::Services;
 pub use connection::{MakeServices, serve_with};
 pub use counters::{FrontendCounter, FrontendCounters};
-pub use event::{EventCodec, ProtoCodec, RawCodec, WireEvent};
+pub use event::WireEvent;
 pub use failure::Failure;
+pub use grpc::RequestBody;
 pub use hub::Frontend;
-pub use request::RequestBody;

@@ -6,16 +6,17 @@ use std::net::{SocketAddr, TcpListener as StdListener, ToSocketAddrs};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use futures_util::io::{AsyncRead, AsyncWrite};
 use glommio::net::{TcpListener, TcpStream};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use tokio::io::ReadBuf;
 
 use crate::limits;
 use crate::shard::Node;
-use crate::shard::runtime::{self, Accepted, Sleep};
+use crate::shard::runtime::{self, Accepted};
 
 /// Why the process cannot listen.
 #[derive(Debug, thiserror::Error)]
@@ -130,23 +131,42 @@ pub async fn accept(node: Rc<Node>, listener: StdListener) {
 pub struct Io {
     stream: TcpStream,
     turn: Rc<Turn>,
-    /// Until others have had their turn.
-    rest: Option<Pin<Box<Sleep>>>,
 }
 
-/// What a connection has read, in all and in this turn of its task.
+/// What a connection has read and written, in all and in this turn of its task.
 ///
-/// The cap of a turn is its fairness to other connections; and HTTP/2 counts small frames that were
+/// The caps of a turn are its fairness to other connections; and HTTP/2 counts small frames that were
 /// read and not yet consumed against a budget, so what was read must be consumed in between. A call
 /// that cannot keep up holds the reading.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Turn {
     total: Cell<u64>,
-    now: Cell<usize>,
+    last_read: Cell<Instant>,
+    read: Cell<usize>,
+    written: Cell<usize>,
+    /// The socket had nothing more in this turn.
+    is_drained: Cell<bool>,
+    /// Something may be there that was not read for the sake of the cap.
+    is_capped: Cell<bool>,
     /// Calls that hold the reading.
     holds: Cell<usize>,
     /// Something may be there that was not read for the sake of a hold.
     is_owed: Cell<bool>,
+}
+
+impl Default for Turn {
+    fn default() -> Self {
+        Turn {
+            total: Cell::new(0),
+            last_read: Cell::new(Instant::now()),
+            read: Cell::new(0),
+            written: Cell::new(0),
+            is_drained: Cell::new(false),
+            is_capped: Cell::new(false),
+            holds: Cell::new(0),
+            is_owed: Cell::new(false),
+        }
+    }
 }
 
 /// As long as it lives nothing more is read from the connection. Only for what waits for the broker itself: the
@@ -169,16 +189,59 @@ impl Drop for Hold {
 impl Turn {
     /// The connection's task has its turn anew.
     pub fn begin(&self) {
-        self.now.set(0);
+        self.read.set(0);
+        self.written.set(0);
+        self.is_drained.set(false);
+        self.is_capped.set(false);
     }
 
+    /// Bytes read since the connection began.
     pub fn total(&self) -> u64 {
         self.total.get()
     }
 
+    /// When something was read, or the connection began.
+    pub fn last_read(&self) -> Instant {
+        self.last_read.get()
+    }
+
+    pub fn is_held(&self) -> bool {
+        self.holds.get() > 0
+    }
+
     /// Whether what a hold kept from being read may be read now: told once.
     pub fn resumes(&self) -> bool {
-        self.holds.get() == 0 && self.is_owed.take()
+        !self.is_held() && self.is_owed.take()
+    }
+
+    /// Whether the cap kept something from being read.
+    pub fn is_capped(&self) -> bool {
+        self.is_capped.get()
+    }
+
+    /// Whether so much was written that others come first.
+    pub fn has_written_enough(&self) -> bool {
+        self.written.get() >= limits::WRITE_TURN_BYTES
+    }
+
+    /// Bytes that may be read now.
+    fn room(&self) -> Option<usize> {
+        if self.is_held() {
+            self.is_owed.set(true);
+            return None;
+        }
+        let room = limits::READ_TURN_BYTES.saturating_sub(self.read.get());
+        if room == 0 {
+            self.is_capped.set(true);
+        }
+        // What was empty a moment ago need not be asked again in the same turn: its wake is on its way.
+        (room > 0 && !self.is_drained.get()).then_some(room)
+    }
+
+    fn has_read(&self, count: usize) {
+        self.read.set(self.read.get() + count);
+        self.total.set(self.total.get() + count as u64);
+        self.last_read.set(Instant::now());
     }
 }
 
@@ -191,16 +254,7 @@ impl Io {
         let socket = SockRef::from(&fd);
         socket.set_tcp_nodelay(true)?;
         socket.set_tcp_user_timeout(Some(limits::TCP_USER_TIMEOUT))?;
-        Ok(Io { stream, turn, rest: None })
-    }
-
-    /// Comes back in the next turn of the task, behind all others.
-    fn take_a_rest(&mut self, cx: &mut Context<'_>) {
-        let rest = self.rest.get_or_insert_with(|| Box::pin(runtime::yield_now()));
-        if rest.as_mut().poll(cx).is_ready() {
-            // The moment has passed already; the turn is over all the same.
-            cx.waker().wake_by_ref();
-        }
+        Ok(Io { stream, turn })
     }
 
     pub fn peer(&self) -> Option<SocketAddr> {
@@ -208,39 +262,38 @@ impl Io {
     }
 }
 
-impl hyper::rt::Read for Io {
+impl tokio::io::AsyncRead for Io {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        mut buf: hyper::rt::ReadBufCursor<'_>,
+        buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.turn.holds.get() > 0 {
-            self.turn.is_owed.set(true);
-            return Poll::Pending;
-        }
-        let left = limits::READ_TURN_BYTES.saturating_sub(self.turn.now.get());
-        if left == 0 {
-            self.take_a_rest(cx);
-            return Poll::Pending;
-        }
-        self.rest = None;
+        let Some(most) = self.turn.room() else { return Poll::Pending };
         // SAFETY: the bytes are only written to, by recv(2), and exactly those are declared filled.
         let count = unsafe {
-            let room = buf.as_mut();
-            let room = std::slice::from_raw_parts_mut(room.as_mut_ptr().cast::<u8>(), room.len().min(left));
-            let count = ready!(Pin::new(&mut self.stream).poll_read(cx, room))?;
-            buf.advance(count);
+            let room = buf.unfilled_mut();
+            let room = std::slice::from_raw_parts_mut(room.as_mut_ptr().cast::<u8>(), room.len().min(most));
+            let Poll::Ready(count) = Pin::new(&mut self.stream).poll_read(cx, room) else {
+                self.turn.is_drained.set(true);
+                return Poll::Pending;
+            };
+            let count = count?;
+            buf.assume_init(count);
             count
         };
-        self.turn.now.set(self.turn.now.get() + count);
-        self.turn.total.set(self.turn.total.get() + count as u64);
+        buf.advance(count);
+        self.turn.has_read(count);
         Poll::Ready(Ok(()))
     }
 }
 
-impl hyper::rt::Write for Io {
+impl tokio::io::AsyncWrite for Io {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
+        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+        if let Poll::Ready(Ok(count)) = written {
+            self.turn.written.set(self.turn.written.get() + count);
+        }
+        written
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -1,24 +1,19 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use futures_util::Stream;
-
 use super::waker::WakerSlot;
-use super::{Failure, FrontendCounter, FrontendCounters, WireEvent, event};
+use super::{Failure, WireEvent, event};
 use crate::core::Input;
 use crate::limits;
 use crate::model::MemberId;
 use crate::shard::Node;
 
+/// Bytes that an event takes beside the bodies of its messages, a little more than most.
+const EVENT_HEAD_BYTES: usize = 56;
+
 /// One Subscribe stream: what its shard has sent and its connection has not taken yet.
-///
-/// Two tasks meet here, both on the executor of the connection: the driver reads commands, the
-/// response side takes events. The response side decides about life and death: its end is leaving.
 pub struct Session {
     pub member: MemberId,
     /// Where the subscription lives, from `open` until either side ends the membership.
@@ -28,10 +23,7 @@ pub struct Session {
     events: RefCell<VecDeque<WireEvent>>,
     ended: RefCell<Option<Failure>>,
     has_ended: Cell<bool>,
-    /// The response side is gone.
-    gone: Cell<bool>,
     reader: WakerSlot,
-    driver: WakerSlot,
     /// Taken by the connection and not yet told to the shard.
     taken_messages: Cell<u32>,
     taken_bytes: Cell<u64>,
@@ -46,9 +38,7 @@ impl Session {
             events: RefCell::default(),
             ended: RefCell::default(),
             has_ended: Cell::new(false),
-            gone: Cell::new(false),
             reader: WakerSlot::default(),
-            driver: WakerSlot::default(),
             taken_messages: Cell::new(0),
             taken_bytes: Cell::new(0),
         })
@@ -100,18 +90,6 @@ impl Session {
         self.has_ended.get()
     }
 
-    /// Until the response side is gone.
-    pub async fn gone(&self) {
-        poll_fn(|cx| {
-            if self.gone.get() {
-                return Poll::Ready(());
-            }
-            self.driver.remember(cx);
-            Poll::Pending
-        })
-        .await;
-    }
-
     /// Ends the membership, if it still lasts.
     pub fn leave(&self, node: &Node) {
         if let Some(shard) = self.shard.take() {
@@ -119,27 +97,45 @@ impl Session {
         }
     }
 
-    fn poll_event(
-        &self,
-        node: &Node,
-        counters: &FrontendCounters,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<WireEvent, Failure>>> {
-        if let Some(event) = self.next_event() {
-            for delivery in event.deliveries() {
-                self.took(node, delivery.message.cost());
-            }
-            return Poll::Ready(Some(Ok(event)));
-        }
-        if self.has_ended.get() {
-            let failure = self.ended.borrow_mut().take();
-            if failure.is_some() {
-                counters.count(FrontendCounter::CallsFailed);
-            }
-            return Poll::Ready(failure.map(Err));
+    /// Whether there is something to take. Else this task is woken when there is.
+    pub fn poll_news(&self, cx: &Context<'_>) -> Poll<()> {
+        if self.unread() > 0 || self.has_ended() {
+            return Poll::Ready(());
         }
         self.reader.remember(cx);
         Poll::Pending
+    }
+
+    /// Nobody is woken by what comes: it can not be taken yet.
+    pub fn ignore_news(&self) {
+        self.reader.forget();
+    }
+
+    /// Why the stream ends, once all its events are taken; once.
+    pub fn take_end(&self) -> Option<Failure> {
+        if self.unread() > 0 { None } else { self.ended.take() }
+    }
+
+    /// About the bytes that the next events take on the wire, with their frames: of all, or of so many as have these bytes.
+    pub fn next_bytes(&self, most: usize) -> usize {
+        let mut bytes = 0;
+        for event in &*self.events.borrow() {
+            bytes += event.deliveries().iter().map(|delivery| delivery.message.body().len()).sum::<usize>();
+            bytes += EVENT_HEAD_BYTES;
+            if bytes >= most {
+                break;
+            }
+        }
+        bytes
+    }
+
+    /// Takes the next event, of which the shard hears in time.
+    pub fn take_event(&self, node: &Node) -> Option<WireEvent> {
+        let event = self.next_event()?;
+        for delivery in event.deliveries() {
+            self.took(node, delivery.message.cost());
+        }
+        Some(event)
     }
 
     /// The next event: where the member asked for batches, with all messages that are there and fit.
@@ -185,36 +181,10 @@ impl Session {
     }
 }
 
-/// The response side of a Subscribe stream. Dropping it is leaving.
-pub struct Events {
-    session: Rc<Session>,
-    node: Rc<Node>,
-    counters: Arc<FrontendCounters>,
-}
-
-impl Events {
-    pub(super) fn new(session: Rc<Session>, node: Rc<Node>, counters: Arc<FrontendCounters>) -> Self {
-        Events { session, node, counters }
-    }
-}
-
-impl Stream for Events {
-    type Item = Result<WireEvent, Failure>;
-
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.session.poll_event(&self.node, &self.counters, cx)
-    }
-}
-
-impl Drop for Events {
-    fn drop(&mut self) {
-        self.session.gone.set(true);
-        self.session.driver.wake();
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::core::{Delivery, Role};
     use crate::frontend::convert;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
@@ -31,8 +32,8 @@ impl Failure {
             Failure::NoSubscription | Failure::NotInFlight => Code::NotFound,
             Failure::OpenTimeout | Failure::Deadline => Code::DeadlineExceeded,
             Failure::ShuttingDown => Code::Unavailable,
-            Failure::Internal => Code::Internal,
-            Failure::Transport { code, .. } => Code::from_i32(*code),
+            Failure::Internal | Failure::Framing { .. } => Code::Internal,
+            Failure::Compressed { .. } => Code::Unimplemented,
         }
     }
 
@@ -62,25 +63,11 @@ impl Failure {
 
 impl From<Failure> for Status {
     fn from(failure: Failure) -> Status {
-        let code = failure.code();
-        Status::with_error_details(code, failure.short_text(), failure.details())
-    }
-}
-
-impl From<Status> for Failure {
-    fn from(status: Status) -> Failure {
-        // The transport calls a request over its limit OUT_OF_RANGE; this contract has one code for
-        // all that is too large.
-        let code = match status.code() {
-            // Only the decoder says so before a request is ours.
-            Code::InvalidArgument => {
-                let text = status.message();
-                return Failure::invalid("request", text.strip_prefix("request ").unwrap_or(text));
-            }
-            Code::OutOfRange => Code::ResourceExhausted,
-            code => code,
-        };
-        Failure::Transport { code: code as i32, text: status.message().to_owned() }
+        let mut status = Status::with_error_details(failure.code(), failure.short_text(), failure.details());
+        if let Failure::Compressed { .. } = failure {
+            status.metadata_mut().insert("grpc-accept-encoding", MetadataValue::from_static("identity"));
+        }
+        status
     }
 }
 

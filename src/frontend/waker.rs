@@ -19,6 +19,11 @@ impl WakerSlot {
         }
     }
 
+    /// Wakes nobody from now on.
+    pub fn forget(&self) {
+        self.waker.take();
+    }
+
     /// Wakes the task, once a turn of it.
     pub fn wake(&self) {
         if let Some(waker) = &*self.waker.borrow()

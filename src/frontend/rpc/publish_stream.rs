@@ -2,7 +2,6 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
 
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, Stream, StreamExt};
@@ -21,12 +20,10 @@ use crate::shard::runtime::{self, Sleep};
 /// A request as it was read: the outer error ends the stream, the inner one is that of the message alone.
 pub type Request = Result<Result<Message, Failure>, Failure>;
 
-/// Begins a stream of publishes: its confirms, and the driver that publishes, to be run to its end, at the latest soon
-/// after `deadline`.
+/// Begins a stream of publishes: its confirms, and the driver that publishes, to be run to its end.
 pub fn publish_stream(
     frontend: &Rc<Frontend>,
     turn: Rc<Turn>,
-    deadline: Option<Instant>,
     requests: impl Stream<Item = Request> + Unpin + 'static,
 ) -> Result<(ConfirmEvents, LocalBoxFuture<'static, ()>), Failure> {
     frontend.admit()?;
@@ -40,12 +37,11 @@ pub fn publish_stream(
         next: None,
         credit: None,
         ending: None,
-        deadline: deadline.map(runtime::sleep_until),
         rest: None,
         turn,
         hold: None,
     };
-    Ok((ConfirmEvents::new(confirms, frontend.counters.clone()), driver.boxed_local()))
+    Ok((ConfirmEvents::new(confirms), driver.boxed_local()))
 }
 
 /// Publishes as fast as credits allow, and has confirmed what is settled whenever nothing more can be read.
@@ -68,8 +64,6 @@ struct Driver<R> {
     phase: PhaseWatch,
     /// How the stream ends, once it reads no more.
     ending: Option<Result<(), Failure>>,
-    /// The response side may not be asked then.
-    deadline: Option<Sleep>,
     /// Until others have had their turn.
     rest: Option<Pin<Box<Sleep>>>,
     turn: Rc<Turn>,
@@ -159,9 +153,6 @@ impl<R: Stream<Item = Request> + Unpin> Future for Driver<R> {
             this.ending.get_or_insert(Ok(()));
         } else if this.frontend.phase() == Phase::Closing {
             this.ending.get_or_insert(Err(Failure::ShuttingDown));
-        } else if this.deadline.as_mut().is_some_and(|deadline| Pin::new(deadline).poll(cx).is_ready()) {
-            this.deadline = None;
-            this.ending.get_or_insert(Err(Failure::Deadline));
         }
         this.advance(cx);
         this.confirm();

@@ -1,101 +1,52 @@
 use std::rc::Rc;
-use std::time::Instant;
-
-use futures_util::future::{Either, LocalBoxFuture, select};
-use futures_util::{FutureExt, Stream, StreamExt, pin_mut};
 
 use crate::core::Input;
 use crate::frontend::Failure;
 use crate::frontend::convert::{Command, OpenRequest};
 use crate::frontend::counters::FrontendCounter;
 use crate::frontend::hub::Frontend;
-use crate::frontend::session::{Events, Session};
+use crate::frontend::session::Session;
 use crate::limits;
 use crate::model::SubscriptionId;
-use crate::shard::{Claim, IdTaken, Owner, runtime};
+use crate::shard::{Claim, IdTaken, Owner};
 
-/// Begins a stream: its events, and the driver that reads its commands, to be run to its end.
-///
-/// The member has left at `deadline`, also where the client does not read its events. `seat` is held as long as the stream counts against its connection's limit.
-pub fn subscribe(
-    frontend: &Rc<Frontend>,
-    commands: impl Stream<Item = Result<Command, Failure>> + 'static,
-    deadline: Option<Instant>,
-    seat: impl Sized + 'static,
-) -> Result<(Events, LocalBoxFuture<'static, ()>), Failure> {
-    frontend.admit()?;
-    frontend.counters.count(FrontendCounter::Streams);
-    let session = frontend.new_session();
-    let events = Events::new(session.clone(), frontend.node.clone(), frontend.counters.clone());
-    let driver = Driver { frontend: frontend.clone(), session };
-    let task = async move {
-        driver.run(commands, deadline).await;
-        drop(seat);
-    };
-    Ok((events, task.boxed_local()))
-}
-
-/// Reads the commands of one stream and sees to it that its end is noticed.
+/// One stream and its part in a subscription, as its commands make it. Dropping it is leaving.
 ///
 /// ```text
-///   waiting ──open──▶ open ──ack, nack, …──▶ open
-///      │                │
-///      └────────────────┴──response side gone, deadline──▶ read what came before ──▶ left
+///   waiting ──open──▶ open ──ack, nack, …──▶ open ──dropped──▶ left
+///      └──a mistake, or the broker's word──▶ ended ──dropped──▶ left
 /// ```
-/// The end of the command stream alone ends nothing.
-struct Driver {
+/// The end of the commands alone ends nothing, once there was an open.
+pub struct Subscriber {
     frontend: Rc<Frontend>,
     session: Rc<Session>,
 }
 
-impl Driver {
-    async fn run(&self, commands: impl Stream<Item = Result<Command, Failure>>, deadline: Option<Instant>) {
-        pin_mut!(commands);
-        let life = async {
-            self.serve(commands).await;
-            self.session.gone().await;
-        };
-        if !in_time(life, deadline).await {
-            self.end(Failure::Deadline);
-            self.session.gone().await;
+impl Subscriber {
+    pub fn new(frontend: &Rc<Frontend>) -> Result<Self, Failure> {
+        frontend.admit()?;
+        frontend.counters.count(FrontendCounter::Streams);
+        Ok(Subscriber { frontend: frontend.clone(), session: frontend.new_session() })
+    }
+
+    /// What it is to be told.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Whether it has said `open`, or never will.
+    pub fn has_begun(&self) -> bool {
+        self.session.shard().is_some() || self.session.has_ended()
+    }
+
+    /// No more commands will come.
+    pub fn commands_ended(&self) {
+        if !self.has_begun() {
+            self.end(Failure::invalid("open", "is missing: the stream ended before it"));
         }
     }
 
-    /// Until the command stream or the response side ends.
-    async fn serve(&self, mut commands: impl Stream<Item = Result<Command, Failure>> + Unpin) {
-        let first = select(commands.next(), runtime::sleep(limits::OPEN_TIMEOUT));
-        let mut next = match self.unless_gone(first).await {
-            None => return,
-            Some(Either::Right(_)) => return self.session.end(Failure::OpenTimeout),
-            Some(Either::Left((first, _))) => first,
-        };
-        loop {
-            match next {
-                Some(Ok(command)) => self.carry_out(command),
-                Some(Err(failure)) => return self.end(failure),
-                None if self.session.shard().is_none() && !self.session.has_ended() => {
-                    return self.end(Failure::invalid("open", "is missing: the stream ended before it"));
-                }
-                None => return,
-            }
-            next = match self.unless_gone(commands.next()).await {
-                None => return,
-                Some(next) => next,
-            };
-        }
-    }
-
-    async fn unless_gone<T>(&self, other: impl Future<Output = T> + Unpin) -> Option<T> {
-        let gone = self.session.gone();
-        pin_mut!(gone);
-        // The other first: what the client said before its goodbye is done before it.
-        match select(other, gone).await {
-            Either::Left((output, _)) => Some(output),
-            Either::Right(_) => None,
-        }
-    }
-
-    fn carry_out(&self, command: Command) {
+    pub fn carry_out(&self, command: Command) {
         let member = self.session.member;
         match (command, self.session.shard()) {
             // What comes after the end of the membership meets nobody.
@@ -160,28 +111,18 @@ impl Driver {
     }
 
     /// Ends the stream with an error of this side's.
-    fn end(&self, failure: Failure) {
+    pub fn end(&self, failure: Failure) {
         self.session.leave(&self.frontend.node);
         self.session.end(failure);
     }
 }
 
-impl Drop for Driver {
-    /// However the driver ends, also by a panic, the member leaves.
+impl Drop for Subscriber {
+    /// However the stream ends, also by a panic, the member leaves.
     fn drop(&mut self) {
         self.end(Failure::Internal);
         self.frontend.forget_session(self.session.member);
     }
-}
-
-/// Runs to the end, or to the deadline where that comes first. Tells whether it came to its end.
-async fn in_time(life: impl Future<Output = ()>, deadline: Option<Instant>) -> bool {
-    let Some(deadline) = deadline else {
-        life.await;
-        return true;
-    };
-    pin_mut!(life);
-    matches!(select(life, runtime::sleep_until(deadline)).await, Either::Left(_))
 }
 
 fn id_in_use(taken: IdTaken) -> Failure {

@@ -1,0 +1,104 @@
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+
+use super::Call;
+use crate::frontend::convert::SettleRequest;
+use crate::frontend::grpc::{Ending, decode, frame, guarded};
+use crate::frontend::hub::Frontend;
+use crate::frontend::{Failure, FrontendCounter, convert, rpc};
+use crate::model::Message;
+use crate::proto::{
+    AckRequest, AckResponse, ExtendRequest, ExtendResponse, NackRequest, NackResponse, PublishBatchRequest,
+    PublishBatchResponse, PublishResponse,
+};
+
+pub async fn publish(call: Call) {
+    answer(call, async |frontend: Rc<Frontend>, request: Bytes| {
+        let published = try_publish(&frontend, &request).await;
+        if published.is_err() {
+            frontend.counters.count(FrontendCounter::PublishFailed);
+        }
+        published
+    })
+    .await;
+}
+
+async fn try_publish(frontend: &Frontend, request: &[u8]) -> Result<PublishResponse, Failure> {
+    let message = Arc::new(message(frontend, convert::Publish::read(request)?)?);
+    let subscriptions = rpc::publish::publish(frontend, message.clone()).await?;
+    Ok(convert::publish_response(&message, subscriptions))
+}
+
+pub async fn publish_batch(call: Call) {
+    answer(call, async |frontend: Rc<Frontend>, request: Bytes| {
+        let request: PublishBatchRequest = decode(request)?;
+        let messages = request.messages.iter().map(|request| message(&frontend, request.into()));
+        let published = rpc::publish_batch::publish_batch(&frontend, messages).await?;
+        Ok::<PublishBatchResponse, _>(convert::batch_response(published))
+    })
+    .await;
+}
+
+pub async fn ack(call: Call) {
+    answer(call, async |frontend: Rc<Frontend>, request: Bytes| {
+        let request: AckRequest = decode(request)?;
+        Ok(AckResponse { settled: settle(&frontend, convert::ack(request)?).await? })
+    })
+    .await;
+}
+
+pub async fn nack(call: Call) {
+    answer(call, async |frontend: Rc<Frontend>, request: Bytes| {
+        let request: NackRequest = decode(request)?;
+        Ok(NackResponse { settled: settle(&frontend, convert::nack(request)?).await? })
+    })
+    .await;
+}
+
+pub async fn extend(call: Call) {
+    answer(call, async |frontend: Rc<Frontend>, request: Bytes| {
+        let request: ExtendRequest = decode(request)?;
+        Ok(ExtendResponse { settled: settle(&frontend, convert::extend(request)?).await? })
+    })
+    .await;
+}
+
+async fn settle(frontend: &Frontend, (id, target, action): SettleRequest) -> Result<u32, Failure> {
+    rpc::settle::settle(frontend, id, target, action).await
+}
+
+/// A message that the broker has room for, as it will go out.
+pub fn message(frontend: &Frontend, publish: convert::Publish<'_>) -> Result<Message, Failure> {
+    frontend.admit_message()?;
+    let (number, published_at) = (frontend.next_number(), frontend.node.time.wall());
+    let mut message = publish.into_message(number, &frontend.bounds, published_at)?;
+    frontend.count_in(&mut message);
+    Ok(message)
+}
+
+/// Answers a call of one message with one.
+async fn answer<A: prost::Message>(
+    call: Call,
+    handler: impl AsyncFnOnce(Rc<Frontend>, Bytes) -> Result<A, Failure>,
+) {
+    let Call { frontend, mut messages, mut reply, mut deadline } = call;
+    let work = async move {
+        let mut request = None;
+        // What comes after the first is read, since it would be charged to the connection.
+        while let Some(message) = messages.next().await {
+            let message = message?;
+            request.get_or_insert(message);
+        }
+        let reason = "the request has no message";
+        let request = request.ok_or(Failure::Framing { reason })?;
+        Ok(frame(&handler(frontend, request).await?))
+    };
+    match guarded(&mut reply, &mut deadline, work).await {
+        Ok(message) => reply.answer(message),
+        Err(Ending::Failed(failure)) => reply.fail(failure),
+        Err(Ending::Gone) => {}
+    }
+}
