@@ -194,6 +194,8 @@ const _: () = {
     assert!(KEEPALIVE_INTERVAL.as_secs() + KEEPALIVE_TIMEOUT.as_secs() < DEAD_PEER_NOTICED.as_secs());
     assert!(TCP_USER_TIMEOUT.as_secs() < DEAD_PEER_NOTICED.as_secs());
     assert!(PATTERN_BYTES <= TOPIC_BYTES);
+    // By default bytes are the limit of what waits, however small the messages.
+    assert!(MAX_PENDING * MESSAGE_OVERHEAD_BYTES > MAX_PENDING_BYTES);
     // HTTP/2 counts small unread DATA frames against a budget: what one turn of reading can admit must
     // stay far below (docs/architecture.md, Reading).
     assert!(READ_TURN_BYTES / 10 * 256 <= SMALL_FRAMES_BUDGET / 8);

@@ -73,7 +73,7 @@ pub struct Nack {
 /// Which deliveries a command names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettleTarget {
-    /// By system_id. `unknown` counts those texts that this broker cannot have made.
+    /// By system_id, each once. `unknown` counts those texts that this broker cannot have made.
     Deliveries { ids: SmallVec<[DeliveryId; 1]>, unknown: u32 },
     /// The delivery in flight of the message with this message_id.
     Message(Box<str>),

@@ -236,7 +236,7 @@ impl Core {
     #[cfg(debug_assertions)]
     fn check_sometimes(&mut self) {
         self.applied += 1;
-        let small = self.subscriptions.len() + self.members.len() + (self.books.in_flight as usize) < 32;
+        let small = self.subscriptions.len() + self.members.len() + (self.held() as usize) < 32;
         if small || self.applied.is_multiple_of(4096) {
             self.check();
         }

@@ -123,7 +123,6 @@ impl Connection {
             return Poll::Ready(());
         }
         self.run(outer, cx);
-        self.frontend.node.flush();
         match self.http2 {
             Http2::Over if self.tasks.is_empty() => Poll::Ready(()),
             _ => Poll::Pending,
@@ -141,6 +140,8 @@ impl Connection {
                 self.tasks.extend(self.accepted.drain(..).map(begin));
             }
             self.tasks.run(limits::TASKS_IN_ONE_GO);
+            // Other executors begin with it while this one still writes.
+            self.frontend.node.flush();
             if self.turn.resumes() {
                 self.waker.wake_by_ref();
             }

@@ -1,6 +1,7 @@
 //! SPEC §3.6: the unary ack, and the ids that it goes by.
 
-use tinybroker::proto::{AckRequest, OpenSubscription};
+use tinybroker::proto::subscribe_command::Command;
+use tinybroker::proto::{Ack, AckRequest, ExtendRequest, NackRequest, OpenSubscription, PublishRequest};
 use tonic::Code;
 
 use crate::support::*;
@@ -48,7 +49,7 @@ async fn the_message_id_settles_the_delivery_that_is_in_flight() {
     let client = broker.client().await;
     for own in ["", "order-4711"] {
         let (mut holder, id) = client.subscribe(member(0)).await;
-        let request = tinybroker::proto::PublishRequest { message_id: own.into(), ..message("a", "1") };
+        let request = PublishRequest { message_id: own.into(), ..message("a", "1") };
         let published = client.try_publish(request).await.expect("confirmed");
         assert_eq!(published.message_id, if own.is_empty() { &published.system_id } else { own });
         holder.message().await;
@@ -68,7 +69,7 @@ async fn of_several_with_one_message_id_the_earliest_delivered_is_meant() {
     let client = broker.client().await;
     let (mut holder, id) = client.subscribe(member(3)).await;
     for number in ["1", "2", "3"] {
-        let request = tinybroker::proto::PublishRequest { message_id: "same".into(), ..message("a", number) };
+        let request = PublishRequest { message_id: "same".into(), ..message("a", number) };
         client.try_publish(request).await.expect("the broker does not check for duplicates");
         assert_eq!(holder.payload().await, number);
     }
@@ -80,6 +81,80 @@ async fn of_several_with_one_message_id_the_earliest_delivered_is_meant() {
         assert_eq!(client.ack(ack_by_message_id(&id, "same")).await.expect("OK"), 1, "{settled}");
     }
     assert_not_found(&client, ack_by_message_id(&id, "same")).await;
+}
+
+#[tokio::test]
+async fn of_several_one_that_was_given_back_is_delivered_last() {
+    let broker = Broker::start();
+    let client = broker.client().await;
+    let (mut holder, id) = client.subscribe(member(2)).await;
+    for number in ["1", "2"] {
+        let request = PublishRequest { message_id: "same".into(), ..message("a", number) };
+        client.try_publish(request).await.expect("confirmed");
+    }
+    let first = holder.due("1", 1).await;
+    holder.due("2", 1).await;
+    holder.nack(&first);
+    // Older, but delivered later.
+    holder.due("1", 2).await;
+    assert_eq!(client.ack(ack_by_message_id(&id, "same")).await.expect("OK"), 1);
+    let (mut heir, _) = client.subscribe(member(2)).await;
+    drop(holder);
+    heir.due("1", 3).await;
+    heir.quiet().await;
+}
+
+#[tokio::test]
+async fn the_message_id_is_used_where_there_is_no_system_id() {
+    let broker = Broker::start();
+    let client = broker.client().await;
+    let (mut holder, id) = client.subscribe(member(3)).await;
+    client.publish_numbers("a", 1, 3).await;
+    let held = [holder.message().await, holder.message().await, holder.message().await];
+    let message_id = held[0].message_id.clone();
+    let by_both = AckRequest { message_id: message_id.clone(), ..ack_by_system_id(&id, &held[1].system_id) };
+    assert_eq!(client.ack(by_both.clone()).await.expect("OK"), 1);
+    // Also where it finds nothing.
+    assert_not_found(&client, by_both).await;
+    let system_ids = vec![held[2].system_id.clone()];
+    let by_many = AckRequest { system_ids, ..ack_by_message_id(&id, &message_id) };
+    assert_eq!(client.ack(by_many).await.expect("OK"), 1);
+    assert_eq!(client.ack(ack_by_message_id(&id, &message_id)).await.expect("it is still in flight"), 1);
+}
+
+#[tokio::test]
+async fn what_is_named_twice_is_settled_once() {
+    let broker = Broker::start();
+    let client = broker.client().await;
+    let (mut holder, subscription_id) = client.subscribe(member(2)).await;
+    client.publish_numbers("a", 1, 2).await;
+    let (first, second) = (holder.message().await.system_id, holder.message().await.system_id);
+    let (system_id, system_ids) = (first.clone(), vec![second.clone(), first.clone(), second.clone()]);
+    let extend = ExtendRequest {
+        subscription_id: subscription_id.clone(),
+        system_id: system_id.clone(),
+        system_ids: system_ids.clone(),
+        ack_timeout: ENDLESS,
+        ..Default::default()
+    };
+    assert_eq!(client.extend(extend).await.expect("OK"), 2);
+    let nack =
+        NackRequest { subscription_id: subscription_id.clone(), system_id, system_ids, ..Default::default() };
+    assert_eq!(client.nack(nack).await.expect("OK"), 2);
+    let again = [holder.due("1", 2).await.system_id, holder.due("2", 2).await.system_id];
+    let twice = |id: &String| vec![id.clone(), id.clone()];
+    let ack = AckRequest { subscription_id, system_ids: twice(&again[0]), ..Default::default() };
+    assert_eq!(client.ack(ack).await.expect("OK"), 1);
+    let ack = Ack { system_id: again[1].clone(), system_ids: twice(&again[1]), ..Default::default() };
+    holder.send(Command::Ack(ack));
+    broker.stats_when("the ack in the stream", |stats| stats.in_flight == 0).await;
+    let counters = broker.stats().await.counters;
+    for name in ["extended", "nacked", "acked"] {
+        assert_eq!(counters[name], 2, "{name}");
+    }
+    for name in ["extend_not_found", "nack_not_found", "ack_not_found"] {
+        assert_eq!(counters[name], 0, "{name}");
+    }
 }
 
 #[tokio::test]

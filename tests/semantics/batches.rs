@@ -214,19 +214,21 @@ async fn redeliveries_come_in_batches_too() {
 async fn an_event_stays_within_what_clients_accept() {
     let broker = Broker::start();
     let client = broker.client().await;
-    // Sizes around the broker's own windows, and those that fill an event alone.
-    for bytes in [1000, 60_000, 300_000, 1024 * 1024, 4_190_000] {
-        let open = batching(1000, 1000, balanced(&format!("g{bytes}"), &["a"]));
+    // Sizes around the broker's own windows, and those that fill an event alone, also behind small ones.
+    let small_and_large = [60_000, 60_000, 4_190_000].repeat(3);
+    let sizes =
+        [vec![1000; 600], vec![60_000; 9], vec![300_000; 9], vec![1024 * 1024; 9], vec![4_190_000; 9]];
+    for (number, sizes) in sizes.into_iter().chain([small_and_large]).enumerate() {
+        let open = batching(1000, 1000, balanced(&format!("g{number}"), &["a"]));
         lingering(&broker, &client, &open).await;
-        let text = "x".repeat(bytes);
-        let count = if bytes == 1000 { 600 } else { 9 };
-        for _ in 0..count {
-            client.publish("a", &text).await;
+        for &bytes in &sizes {
+            client.publish("a", &"x".repeat(bytes)).await;
         }
         let (mut stream, _) = client.subscribe(open.clone()).await;
-        let events = events(&mut stream, count).await;
+        let events = events(&mut stream, sizes.len()).await;
+        let came: Vec<usize> = events.iter().flatten().map(|message| message.payload.len()).collect();
+        assert_eq!(came, sizes);
         for messages in events {
-            assert!(messages.iter().all(|message| message.payload.len() == bytes));
             ack_all(&stream, &messages);
             let event = SubscribeEvent { event: Some(Event::Batch(MessageBatch { messages })) };
             assert!(event.encoded_len() <= EVENT_BYTES + 16);

@@ -96,6 +96,7 @@ async fn open_names_each_bad_field() {
         (OpenSubscription { ack_timeout: NEGATIVE, ..group() }, "ack_timeout", "negative"),
         (OpenSubscription { ack_timeout: too_short, ..group() }, "ack_timeout", "1ms"),
         (OpenSubscription { max_pending: 11, ..group() }, "max_pending", "10"),
+        (OpenSubscription { max_in_flight: 1_000_001, ..group() }, "max_in_flight", "limit 1000000"),
         (OpenSubscription { subscription_id: "x".repeat(257), ..group() }, "subscription_id", "257"),
         (OpenSubscription { subscription_id: "a\nb".into(), ..group() }, "subscription_id", "U+000A"),
         (OpenSubscription { consumer_group: "x".repeat(257), ..group() }, "consumer_group", "257"),
@@ -105,7 +106,7 @@ async fn open_names_each_bad_field() {
     ] {
         assert_refused(&client, open, field, &[word]).await;
     }
-    client.subscribe(OpenSubscription { max_pending: 10, ..group() }).await;
+    client.subscribe(OpenSubscription { max_pending: 10, max_in_flight: 1_000_000, ..group() }).await;
 }
 
 #[tokio::test]

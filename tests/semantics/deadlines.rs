@@ -28,6 +28,21 @@ async fn the_broker_ends_a_stream_at_its_grpc_timeout_and_it_has_left() {
     client.publish("a", "x").await;
 }
 
+/// One whose request never becomes whole.
+#[tokio::test]
+async fn the_broker_ends_a_unary_call_at_its_grpc_timeout() {
+    let broker = Broker::start();
+    let wire = WireClient::connect(&broker).await;
+    let body = framed(&message("a", "x").encode_to_vec());
+    for path in [PUBLISH, "/tinybroker.v1.Broker/PublishBatch", "/tinybroker.v1.Broker/Ack"] {
+        let half = body.slice(..body.len() - 1);
+        let status = wire.call_unfinished(path, &[("grpc-timeout", "100m")], half).await;
+        assert_status(&status, Code::DeadlineExceeded, &["deadline"]);
+    }
+    assert_eq!(wire.call(PUBLISH, &[], body).await.code(), Code::Ok);
+    assert_eq!(broker.stats().await.counters["published"], 1);
+}
+
 #[tokio::test]
 async fn what_it_held_goes_to_others() {
     let broker = Broker::start();

@@ -30,10 +30,15 @@ async fn it_is_the_default_in_multi_and_ends_the_stream_with_how_far_it_fell_beh
     assert_eq!((stats.subscriptions, stats.waiting, stats.in_flight), (1, 0, 0));
     assert_eq!(stats.counters["dropped_disconnect"], 3);
     // The id is free at once, also for somebody else.
-    let (mut anew, _) = client.subscribe(bounded(balanced("g", &["a"]))).await;
-    client.publish("a", "6").await;
-    assert_eq!(anew.take().await, "6");
-    for number in 1..=6 {
+    let nobody = OpenSubscription { linger: None, ..bounded(multi(&["a"])) };
+    for (open, text) in [(nobody, "6"), (bounded(balanced("g", &["a"])), "7")] {
+        let (mut anew, _) = client.subscribe(open).await;
+        client.publish("a", text).await;
+        assert_eq!(anew.take().await, text);
+        drop(anew);
+        broker.stats_when("its leaving", |stats| stats.members == 1).await;
+    }
+    for number in 1..=7 {
         assert_eq!(witness.payload().await, number.to_string());
     }
 }
@@ -59,4 +64,21 @@ async fn in_a_group_it_ends_every_members_stream() {
         let stats = broker.stats().await;
         assert_eq!((stats.subscriptions, stats.members, stats.in_flight), (0, 0, 0));
     }
+}
+
+#[tokio::test]
+async fn bytes_are_a_limit_too() {
+    let broker = Broker::with(&["--max-pending-bytes", "5000000"]);
+    let client = broker.client().await;
+    let open = OpenSubscription { max_pending: 0, ..bounded(multi(&["a"])) };
+    let (mut slow, _) = client.subscribe(open).await;
+    let big = "x".repeat(2_000_000);
+    // One is in flight, two wait.
+    for _ in 0..3 {
+        assert_eq!(client.publish("a", &big).await.subscriptions, 1);
+    }
+    assert_eq!(client.publish("a", &big).await.subscriptions, 0);
+    assert_status(&slow.end().await, Code::ResourceExhausted, &["bytes behind", "5000000"]);
+    let stats = broker.stats().await;
+    assert_eq!((stats.subscriptions, stats.counters["dropped_disconnect"]), (0, 2));
 }

@@ -147,6 +147,21 @@ async fn who_asked_is_told_with_the_grace() {
 }
 
 #[tokio::test]
+async fn by_default_the_grace_is_five_seconds() {
+    let broker = Broker::start();
+    let client = broker.client().await;
+    let open = OpenSubscription { control_events: true, ..balanced("g", &["a"]) };
+    let (mut stream, _) = client.subscribe(open).await;
+    client.publish("a", "1").await;
+    stream.message().await;
+    broker.signal(libc::SIGTERM);
+    match stream.event().await {
+        Event::Draining(draining) => assert_eq!(draining.grace.expect("it is set").seconds, 5),
+        other => panic!("draining was due, {other:?} came"),
+    }
+}
+
+#[tokio::test]
 async fn a_drain_promotes_no_standby() {
     let mut broker = Broker::with(&ENDLESS);
     let client = broker.client().await;

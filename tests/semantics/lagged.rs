@@ -114,3 +114,26 @@ async fn what_is_parked_is_dropped_in_its_turn() {
     assert_eq!(stream.lagged().await, 1);
     assert_eq!([stream.take().await, stream.take().await], ["3", "4"]);
 }
+
+#[tokio::test]
+async fn bytes_are_a_limit_too() {
+    let broker = Broker::with(&["--max-pending-bytes", "5000000"]);
+    let client = broker.client().await;
+    for (policy, taken, kept) in [
+        (OverflowPolicy::DropOldest, [1, 1, 1, 1], ["1", "3", "4"]),
+        (OverflowPolicy::DropNewest, [1, 1, 1, 0], ["1", "2", "3"]),
+    ] {
+        let open = OpenSubscription { max_pending: 0, ..dropping(policy, balanced("g", &["a"])) };
+        let (mut stream, _) = client.subscribe(open).await;
+        for (number, taken) in (1..).zip(taken) {
+            let text = format!("{number}{}", " ".repeat(2_000_000));
+            assert_eq!(client.publish("a", &text).await.subscriptions, taken, "{policy:?}, {number}");
+        }
+        assert_eq!(stream.take().await.trim_end(), kept[0]);
+        assert_eq!(stream.lagged().await, 1);
+        assert_eq!([stream.take().await.trim_end(), stream.take().await.trim_end()], kept[1..]);
+        stream.quiet().await;
+        drop(stream);
+        broker.stats_when("its end", |stats| stats.subscriptions == 0).await;
+    }
+}

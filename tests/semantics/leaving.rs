@@ -74,6 +74,26 @@ async fn a_reset_connection_is_leaving() {
 }
 
 #[tokio::test]
+async fn the_late_end_of_an_old_connection_leaves_the_clients_new_one_alone() {
+    let broker = Broker::start();
+    let client = broker.client().await;
+    let mut old = RawConnection::open(&broker).await;
+    old.subscribe(member(0)).await;
+    client.publish_numbers("a", 1, 3).await;
+    assert_eq!(payload(&old.message().await), "1");
+    // The client believes its connection dead and has come anew; the broker hears of the death later.
+    let (mut new, id) = client.subscribe(member(0)).await;
+    let held = new.due("2", 1).await;
+    old.reset();
+    broker.stats_when("the old one's leaving", |stats| stats.members == 1).await;
+    new.quiet().await;
+    let ack = ack_by_system_id(&id, &held.system_id);
+    assert_eq!(client.ack(ack).await.expect("it still holds what it held"), 1);
+    new.take_due("1", 2).await;
+    new.take_due("3", 1).await;
+}
+
+#[tokio::test]
 async fn half_close_is_not_leaving() {
     let broker = Broker::start();
     let client = broker.client().await;

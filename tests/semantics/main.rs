@@ -28,6 +28,7 @@ mod listen;
 mod malformed;
 mod max_deliveries;
 mod membership;
+mod memory;
 mod memory_limit;
 mod message;
 mod multi;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use prost::Message as _;
-use tinybroker::proto::{PublishRequest, SubscribeEvent, subscribe_event::Event};
+use tinybroker::proto::{Message, PublishRequest, SubscribeEvent, subscribe_event::Event};
 use tonic::Code;
 
 use crate::support::*;
@@ -29,7 +29,17 @@ async fn every_size_is_refused_with_both_figures_or_comes_out_to_a_default_clien
     let (mut accepted, mut refused) = (0, 0);
     for less in (0..1200).step_by(40) {
         let bytes = EVENT_BYTES - OTHER_BYTES - less;
-        match client.try_publish(sized(bytes)).await {
+        let request = sized(bytes);
+        // Topic, message_id, headers and payload, as an event carries them.
+        let figure = Message {
+            topic: request.topic.clone(),
+            message_id: request.message_id.clone(),
+            headers: request.headers.clone(),
+            payload: request.payload.clone(),
+            ..Message::default()
+        };
+        let figure = figure.encoded_len();
+        match client.try_publish(request).await {
             Ok(_) => {
                 accepted += 1;
                 let message = stream.message().await;
@@ -41,7 +51,8 @@ async fn every_size_is_refused_with_both_figures_or_comes_out_to_a_default_clien
             Err(status) => {
                 refused += 1;
                 assert_eq!(accepted, 0, "a smaller one is never refused after a larger one was taken");
-                assert_status(&status, Code::ResourceExhausted, &["bytes", "limit 419"]);
+                let both = [&*format!("is {figure} bytes"), "limit 4193792"];
+                assert_status(&status, Code::ResourceExhausted, &both);
                 client.publish("fine", "x").await;
                 assert_eq!(stream.take().await, "x");
             }

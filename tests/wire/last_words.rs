@@ -37,6 +37,30 @@ async fn an_ack_before_a_reset_is_carried_out() {
     assert_all_acked(&broker, 200).await;
 }
 
+/// The response side waits for a window meanwhile, and gets it in the same breath.
+#[tokio::test]
+async fn an_ack_behind_a_window_and_before_a_reset_is_carried_out() {
+    let broker = Broker::start();
+    let client = broker.client().await;
+    let large = "x".repeat(10_000);
+    let mut peer = Peer::with_settings(&broker, &[(raw::INITIAL_WINDOW_SIZE, 1000)]).await;
+    peer.write(&raw::window_update(0, raw::WIDE)).await;
+    for round in 0..100 {
+        let stream = 2 * round + 1;
+        peer.subscribe(stream, OpenSubscription { linger: None, ..lingering(2) }).await;
+        client.publish("t", "small").await;
+        let message = peer.message(stream).await;
+        assert_eq!(payload(&message), "small");
+        client.publish("t", &large).await;
+        // Its first part comes, and there is no window for the rest.
+        peer.until("a part", |frame| frame.kind == raw::DATA && frame.stream == stream).await;
+        let window = raw::window_update(stream, raw::WIDE);
+        peer.write(&[window, raw::ack(stream, &message.system_id), raw::cancel(stream)].concat()).await;
+        broker.stats_when("the group is gone", |stats| stats.subscriptions == 0).await;
+        assert_eq!(broker.stats().await.counters["acked"], u64::from(round) + 1);
+    }
+}
+
 #[tokio::test]
 async fn an_ack_before_the_end_of_the_connection_is_carried_out() {
     let broker = Broker::start();

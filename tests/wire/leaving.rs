@@ -110,6 +110,34 @@ async fn leave_with_a_message(broker: &Broker, goodbye: Goodbye, half_closed: bo
     broker.stats_when("the group is gone", |stats| stats.subscriptions == 0).await;
 }
 
+#[tokio::test]
+async fn every_way_to_leave_promotes_the_next() {
+    let broker = Broker::start();
+    let client = broker.client().await;
+    for half_closed in [false, true] {
+        for goodbye in [Goodbye::Reset, Goodbye::Close, Goodbye::Crash] {
+            let mut active = Peer::connect(&broker).await;
+            let id = active.subscribe(1, singleton("s", &["t"])).await;
+            if half_closed {
+                active.write(&raw::frame(raw::DATA, raw::END_STREAM, 1, &[])).await;
+            }
+            client.publish_numbers("t", 1, 2).await;
+            let held = active.message(1).await;
+            let mut standby = client.open(singleton("s", &["t"])).await;
+            broker.stats_when("a standby", |stats| stats.standbys == 1).await;
+
+            let _open = goodbye.say(active, 1).await;
+            assert_eq!(standby.subscription_id().await, id);
+            let again = standby.due("1", 2).await;
+            assert!(again.epoch > held.epoch, "{} after {}", again.epoch, held.epoch);
+            standby.ack(&again);
+            standby.take_due("2", 1).await;
+            drop(standby);
+            broker.stats_when("the group is gone", |stats| stats.subscriptions == 0).await;
+        }
+    }
+}
+
 /// Field case: clients thrown out by the dozen, and their messages listed as in flight for ever.
 #[tokio::test]
 async fn a_mass_eviction_clears_the_books() {

@@ -15,6 +15,7 @@ mod alive;
 mod churn;
 mod flood;
 mod frames;
+mod goodbye;
 mod headers;
 mod last_words;
 mod leaving;

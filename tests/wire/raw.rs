@@ -147,7 +147,12 @@ fn command(command: Command) -> Vec<u8> {
 
 /// A Subscribe stream begins, with its `open`.
 pub fn open(stream: u32, open: OpenSubscription) -> Vec<u8> {
-    [call(stream, SUBSCRIBE), data(stream, &command(Command::Open(open)))].concat()
+    [call(stream, SUBSCRIBE), open_data(stream, open)].concat()
+}
+
+/// The `open` alone.
+pub fn open_data(stream: u32, open: OpenSubscription) -> Vec<u8> {
+    data(stream, &command(Command::Open(open)))
 }
 
 /// The body of an ack command.

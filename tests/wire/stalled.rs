@@ -4,15 +4,19 @@ use std::collections::BTreeSet;
 
 use h2::client::Builder;
 use prost::Message as _;
+use tinybroker::limits;
 use tinybroker::proto::subscribe_command::Command;
 use tinybroker::proto::subscribe_event::Event;
-use tinybroker::proto::{AckRequest, OpenSubscription, SubscribeCommand, SubscribeEvent};
+use tinybroker::proto::{
+    AckRequest, GetStatsResponse, OpenSubscription, Resign, SubscribeCommand, SubscribeEvent,
+};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 use tonic::Code;
 
 use crate::canary::Canary;
-use crate::grpc::{ACK, Connection, PUBLISH, SUBSCRIBE};
+use crate::grpc::{ACK, Connection, PUBLISH, PUBLISH_STREAM, SUBSCRIBE};
 use crate::process;
 use crate::raw::{self, Peer};
 use crate::support::*;
@@ -49,6 +53,58 @@ async fn a_stream_without_a_window_keeps_only_its_share_and_gives_it_back() {
     }
     let stats = broker.stats_when("all is settled", |stats| stats.in_flight == 0).await;
     assert_eq!((stats.counters["acked"], stats.members), (100, 1));
+}
+
+/// Its response side is not asked for anything while its client takes nothing: it is over all the same.
+#[tokio::test]
+async fn a_stream_without_a_window_has_left_at_its_deadline() {
+    let broker = Broker::start();
+    let client = broker.client().await;
+    let open = OpenSubscription { linger: ENDLESS, ..balanced("g", &["t"]) };
+    drop(client.subscribe(open.clone()).await);
+    broker.stats_when("its leaving", |stats| stats.members == 0).await;
+    client.publish("t", "1").await;
+
+    let mut stalled = Peer::with_settings(&broker, &[(raw::INITIAL_WINDOW_SIZE, 0)]).await;
+    stalled.write(&[call_for_a_moment(1, SUBSCRIBE), raw::open_data(1, open.clone())].concat()).await;
+    let has_left = |stats: &GetStatsResponse| stats.counters["delivered"] == 1 && stats.members == 0;
+    let stats = broker.stats_when("it has left with what it held", has_left).await;
+    assert_eq!((stats.in_flight, stats.waiting), (0, 1));
+    client.subscribe(open).await.0.take_due("1", 2).await;
+
+    stalled.write(&raw::window_update(1, raw::WIDE)).await;
+    stalled.until("the stream ends", |frame| frame.ends(1)).await;
+    stalled.assert_alive().await;
+}
+
+/// A call begins whose deadline comes soon.
+fn call_for_a_moment(stream: u32, path: &str) -> Vec<u8> {
+    let fields = [raw::call_fields(path), vec![("grpc-timeout", "200m")]].concat();
+    raw::frame(raw::HEADERS, raw::END_HEADERS, stream, &raw::header_block(&fields))
+}
+
+#[tokio::test]
+async fn a_stream_of_publishes_that_reads_no_confirm_ends_at_its_deadline() {
+    /// More than go to and fro until then.
+    const MOST: usize = 20_000;
+    let broker = Broker::start();
+    let (mut reading, _) = broker.client().await.subscribe(multi(&["t"])).await;
+    let mut peer = Peer::with_settings(&broker, &[(raw::INITIAL_WINDOW_SIZE, 0)]).await;
+    peer.write(&call_for_a_moment(1, PUBLISH_STREAM)).await;
+    let frame = raw::data(1, &raw::grpc(&message("t", "x")));
+    let mut published = 0;
+    loop {
+        peer.write(&frame).await;
+        match timeout(5 * QUIET, reading.next_message_whenever()).await {
+            Ok(message) => drop(message.expect("the reading stream lives")),
+            Err(_) => break,
+        }
+        published += 1;
+        assert!(published < MOST, "it is published on and on");
+    }
+    peer.write(&raw::window_update(1, raw::WIDE)).await;
+    peer.until("the stream ends", |frame| frame.ends(1)).await;
+    peer.assert_alive().await;
 }
 
 #[tokio::test]
@@ -175,6 +231,27 @@ async fn a_narrow_connection_window_is_shared_by_its_streams() {
     for &stream in streams.iter().rev() {
         assert_eq!(payload(&peer.message(stream).await), text);
     }
+}
+
+/// Each resign makes events: who sends them and reads none is ended in time.
+#[tokio::test]
+async fn a_leader_that_resigns_on_and_on_and_reads_nothing_is_ended() {
+    const AT_ONCE: usize = 1000;
+    let broker = Broker::start();
+    let mut narrow = Builder::new();
+    narrow.initial_window_size(100);
+    let connection = Connection::with(&broker, &mut narrow).await;
+    let mut call = connection.subscribe(singleton("s", &["t"])).await;
+    call.subscription_id().await;
+    let mut sent = 0;
+    while broker.stats().await.members > 0 {
+        assert!(sent < 50 * limits::UNREAD_EVENTS, "what one stream makes the broker hold is bounded");
+        (0..AT_ONCE).for_each(|_| call.command(Command::Resign(Resign {})));
+        sent += AT_ONCE;
+    }
+    let limit = limits::UNREAD_EVENTS.to_string();
+    assert_status(&call.status().await, Code::ResourceExhausted, &["not read", &limit]);
+    connection.publish("t", "the connection lives").await;
 }
 
 /// Its socket is not read at all: what the broker holds for it stays bounded, then it is let go.

@@ -1,3 +1,4 @@
+use ahash::AHashSet;
 use smallvec::SmallVec;
 
 use super::fields::Fields;
@@ -100,13 +101,14 @@ impl Named {
         }
     }
 
-    /// system_ids and system_id together; message_id where both are empty.
+    /// system_ids and system_id together, each once; message_id where both are empty.
     fn target(mut self, system_id: &str, message_id: &str) -> Result<SettleTarget, Failure> {
         if !system_id.is_empty() {
             self.add(system_id);
         }
-        let Named { ids, unknown } = self;
+        let Named { mut ids, unknown } = self;
         if !ids.is_empty() || unknown > 0 {
+            forget_repeats(&mut ids);
             return Ok(SettleTarget::Deliveries { ids, unknown });
         }
         if message_id.is_empty() {
@@ -116,5 +118,41 @@ impl Named {
             ));
         }
         Ok(SettleTarget::Message(message_id.into()))
+    }
+}
+
+/// A delivery that is named twice is settled once, and counts once.
+fn forget_repeats(ids: &mut SmallVec<[DeliveryId; 1]>) {
+    // Most name what they got in the order in which it came.
+    if !ids.is_sorted_by(|one, next| one.message < next.message) {
+        let mut seen = AHashSet::with_capacity(ids.len());
+        ids.retain(|id| seen.insert(*id));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::MessageNumber;
+
+    #[test]
+    fn each_delivery_is_named_once_in_the_order_given() {
+        let named = |system_id: &str, system_ids: &[&str]| {
+            let system_ids: Vec<String> = system_ids.iter().map(|&id| id.into()).collect();
+            match target(system_id, &system_ids, "other") {
+                Ok(SettleTarget::Deliveries { ids, unknown }) => {
+                    let texts: Vec<String> = ids.iter().map(DeliveryId::to_string).collect();
+                    (texts.join(" "), unknown)
+                }
+                other => panic!("deliveries were named: {other:?}"),
+            }
+        };
+        let [one, two, three] = [1, 2, 3].map(|number| MessageNumber::from_u64(number).to_string());
+        assert_eq!(named(&one, &[]), (one.clone(), 0));
+        assert_eq!(named("", &[&one, &two, &three]), (format!("{one} {two} {three}"), 0));
+        assert_eq!(named(&two, &[&one, &two, &one]), (format!("{one} {two}"), 0));
+        assert_eq!(named(&one, &[&one]), (one.clone(), 0));
+        let again = format!("{one}.2");
+        assert_eq!(named(&one, &[&again, "?", &one]), (format!("{again} {one}"), 1));
     }
 }
