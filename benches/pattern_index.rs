@@ -1,7 +1,7 @@
 //! What it costs to find who wants a topic among up to a million patterns, to add and take patterns meanwhile, and to
 //! hold them. Prints one line a figure; arguments choose sections by a part of their name.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 use std::sync::mpsc;
@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
+use tikv_jemallocator::Jemalloc;
 use tinybroker::pattern::{Index, MergeJob, Merged, Pattern, Retired};
 
 /// Counts the bytes that are live, as they were asked for.
@@ -24,26 +25,26 @@ fn grow(bytes: isize) {
     ALLOCATIONS.fetch_add(1, Relaxed);
 }
 
-// SAFETY: every call goes to the system's allocator as it came.
+// SAFETY: every call goes to the broker's allocator as it came.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         grow(layout.size() as isize);
-        unsafe { System.alloc(layout) }
+        unsafe { Jemalloc.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         grow(layout.size() as isize);
-        unsafe { System.alloc_zeroed(layout) }
+        unsafe { Jemalloc.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         LIVE.fetch_sub(layout.size() as isize, Relaxed);
-        unsafe { System.dealloc(pointer, layout) }
+        unsafe { Jemalloc.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         grow(size as isize - layout.size() as isize);
-        unsafe { System.realloc(pointer, layout, size) }
+        unsafe { Jemalloc.realloc(pointer, layout, size) }
     }
 }
 
@@ -249,6 +250,8 @@ fn cached_churn() {
 }
 
 fn load(size: usize, seconds: u64) {
+    // Room for those that come.
+    let size = size - 10_000;
     let mut index = filled(mixed, size);
     merge(&mut index);
     let builder = Builder::start();
@@ -269,10 +272,10 @@ fn load(size: usize, seconds: u64) {
         let number = size + pair as usize;
         let guest = [pattern(&mixed(number))];
         timed(&mut takes, &mut || index.insert(number, &guest).expect("there is room"));
-        // The oldest goes: from the base too.
-        let old = (pair as usize).wrapping_mul(7_919) % size;
-        let old = [pattern(&mixed(old))];
-        timed(&mut gives, &mut || index.remove(pair as usize * 7_919 % size, &old));
+        // Any of the old goes, nearly always from the base, each time another.
+        let old = pair as usize * 7_919 % size;
+        let pattern = [pattern(&mixed(old))];
+        timed(&mut gives, &mut || index.remove(old, &pattern));
         let topic = topic(mixed, size, pair as usize);
         timed(&mut matches, &mut || {
             keys.clear();
@@ -339,7 +342,7 @@ fn memory(size: usize) {
 }
 
 fn inserts(size: usize) {
-    let mut index = Index::new();
+    let mut index = Index::with_bounds(size + 1, 0);
     let mut each = Vec::with_capacity(size);
     let mut longest = Duration::ZERO;
     for number in 0..size {
@@ -371,7 +374,7 @@ fn inserts(size: usize) {
 fn worst() {
     let a = "a".repeat(1024);
     let e = "é".repeat(512);
-    let mut one = |name: &str, texts: &[String], topic: &str| {
+    let one = |name: &str, texts: &[String], topic: &str| {
         let mut index = Index::new();
         let mut refused = 0;
         for (number, text) in texts.iter().enumerate() {
@@ -443,7 +446,7 @@ fn main() {
     section("churn", &cached_churn);
     section("worst", &worst);
     for size in [10_000, 100_000, 1_000_000] {
-        section(&format!("mixed_{size}"), &|| uncached("mixed", mixed, size));
+        section(&format!("mixed_{}k", size / 1000), &|| uncached("mixed", mixed, size));
     }
     section("prefix_or_exact", &|| uncached("prefix or exact", prefix_or_exact, 1_000_000));
     section("shared_prefix", &|| uncached("all share a prefix", shared_prefix, 1_000_000));
