@@ -93,7 +93,7 @@ fn topic(text: Text, size: usize, nth: usize) -> String {
     let number = nth.wrapping_mul(7_919) % size;
     let plain = text(number).replace("[0-9a-f]", "a").replace('?', "7");
     let filled = plain.replace('*', &format!("x{nth}.order"));
-    if nth % 2 == 0 { filled } else { format!("{filled}.{nth}") }
+    if nth.is_multiple_of(2) { filled } else { format!("{filled}.{nth}") }
 }
 
 fn pattern(text: &str) -> Pattern {
