@@ -158,7 +158,7 @@ impl Connection {
             }
         }
         if self.turn.is_capped() {
-            self.waker.wake_by_ref();
+            self.agenda.leave_connection();
         }
         self.agenda.end_turn();
         if self.has_work() {

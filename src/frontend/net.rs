@@ -146,7 +146,7 @@ pub struct Turn {
     written: Cell<usize>,
     /// The socket had nothing more in this turn.
     is_drained: Cell<bool>,
-    /// Something may be there that was not read for the sake of the cap.
+    /// Something was left unread or unwritten for the sake of a cap.
     is_capped: Cell<bool>,
     /// Calls that hold the reading.
     holds: Cell<usize>,
@@ -214,7 +214,7 @@ impl Turn {
         !self.is_held() && self.is_owed.take()
     }
 
-    /// Whether the cap kept something from being read.
+    /// Whether a cap kept something from being read or written.
     pub fn is_capped(&self) -> bool {
         self.is_capped.get()
     }
@@ -289,6 +289,10 @@ impl tokio::io::AsyncRead for Io {
 
 impl tokio::io::AsyncWrite for Io {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        if self.turn.has_written_enough() {
+            self.turn.is_capped.set(true);
+            return Poll::Pending;
+        }
         let written = Pin::new(&mut self.stream).poll_write(cx, buf);
         if let Poll::Ready(Ok(count)) = written {
             self.turn.written.set(self.turn.written.get() + count);

@@ -55,6 +55,12 @@ impl Agenda {
         self.is_connection_due.swap(false, SeqCst)
     }
 
+    /// HTTP/2 is to be looked after in the next turn, and who calls this sees to it that there is one. To be woken instead
+    /// would be a turn at once, before sockets and others have theirs.
+    pub fn leave_connection(&self) {
+        self.is_connection_due.store(true, SeqCst);
+    }
+
     pub fn has_work(&self) -> bool {
         self.is_connection_due.load(SeqCst) || !self.lock_ready().is_empty()
     }
