@@ -38,8 +38,7 @@ enum Merge {
     Done(Merged),
 }
 
-pub fn run(seed: u64) -> Run {
-    let mut chance = Chance::new(seed);
+pub fn run(mut chance: Chance) -> Run {
     let texts = Texts::new(&mut chance, PATTERNS, TOPICS);
     let mut world = World {
         chance,
@@ -53,6 +52,9 @@ pub fn run(seed: u64) -> Run {
     // Some scripts change much, others ask much.
     let restlessness = 1 + world.chance.below(30);
     for _ in 0..STEPS {
+        if world.chance.is_over() {
+            break;
+        }
         if world.chance.below(60) < restlessness { world.change() } else { world.compare() }
     }
     world.run
