@@ -22,7 +22,7 @@ pub struct Texts {
 impl Texts {
     /// Distinct patterns, and topics of which many are made from one of them.
     pub fn new(chance: &mut Chance, patterns: usize, topics: usize) -> Self {
-        let mut texts = Self { words: chance.pick(&LANGUAGES), patterns: Vec::new(), topics: Vec::new() };
+        let mut texts = Self { words: *chance.pick(&LANGUAGES), patterns: Vec::new(), topics: Vec::new() };
         while texts.patterns.len() < patterns {
             let text = texts.pattern(chance);
             if let Ok(pattern) = Pattern::parse(&text)
@@ -39,7 +39,7 @@ impl Texts {
     }
 
     fn word(&self, chance: &mut Chance) -> &'static str {
-        chance.pick(self.words)
+        *chance.pick(self.words)
     }
 
     fn run(&self, chance: &mut Chance, most: usize) -> String {

@@ -59,7 +59,11 @@ pub(super) fn choices(atom: &Atom) -> Choices<'_> {
         }
         _ => {}
     }
-    let mut anchors: Vec<Anchor<'_>> = atom.literal_runs().flat_map(windows).map(Anchor::Inner).collect();
+    let runs: SmallVec<[&str; MOST_CHOICES]> = atom.literal_runs().collect();
+    // The ends are known better than to lie somewhere.
+    let inner = usize::from(!atom.prefix().is_empty())..runs.len() - usize::from(!atom.suffix().is_empty());
+    let mut anchors: Vec<Anchor<'_>> =
+        runs[inner].iter().flat_map(|run| windows(run)).map(Anchor::Inner).collect();
     anchors.push(ends);
     // What is short is found everywhere, however few hang on it.
     if anchors.iter().any(|anchor| anchor.bytes() >= SELECTIVE_RUN_BYTES) {
@@ -143,10 +147,6 @@ mod tests {
             true,
             &[Inner(&"☕☕☕☕☕☕".as_bytes()[..16]), Inner(&"☕☕☕☕☕☕".as_bytes()[2..])],
         );
-        check(
-            &format!("{run}?*"),
-            true,
-            &[Prefix(run.as_bytes()), Inner(b"0123456789abcdef"), Inner(b"56789abcdefghijk")],
-        );
+        check(&format!("{run}?*"), true, &[Prefix(run.as_bytes())]);
     }
 }
