@@ -39,7 +39,7 @@ impl Texts {
     }
 
     fn word(&self, chance: &mut Chance) -> &'static str {
-        *chance.pick(self.words)
+        self.words[chance.below(self.words.len())]
     }
 
     fn run(&self, chance: &mut Chance, most: usize) -> String {
