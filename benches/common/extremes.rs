@@ -1,6 +1,8 @@
 //! Patterns that are alike, and patterns and sets within the bounds that take long on the longest topics.
 
-use tinybroker::limits::{SEGMENT_ELEMENTS, SIMILAR_PATTERNS, TOPIC_BYTES, UNSELECTIVE_PATTERNS};
+use tinybroker::limits::{
+    DISTINCT_PATTERNS, SEGMENT_ELEMENTS, SIMILAR_PATTERNS, TOPIC_BYTES, UNSELECTIVE_PATTERNS,
+};
 use tinybroker::pattern::{Index, Pattern};
 
 use crate::workload::{Workload, mixed, scattered};
@@ -39,7 +41,8 @@ fn stars_first(number: usize) -> String {
 impl Workload {
     /// Each pattern held by a key of its own, its number; nothing is merged yet.
     pub fn index(&self) -> Index<usize> {
-        let mut index = Index::new();
+        // A million and some guests, and braces count more than once.
+        let mut index = Index::with_bounds(2 * DISTINCT_PATTERNS, UNSELECTIVE_PATTERNS);
         for number in 0..self.size {
             index.insert(number, &[self.pattern(number)]).expect("there is room");
         }

@@ -1,7 +1,7 @@
 //! Patterns that come and go at a fixed pace among a million, while merges run beside.
 
 use std::sync::mpsc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tinybroker::pattern::{Index, MergeJob, Merged, Retired};
@@ -22,6 +22,7 @@ struct Merger {
     results: mpsc::Receiver<Merged>,
     waste: mpsc::Sender<Retired>,
     is_busy: bool,
+    thread: JoinHandle<()>,
 }
 
 impl Merger {
@@ -29,14 +30,19 @@ impl Merger {
         let (jobs, inbox) = mpsc::channel::<MergeJob>();
         let (outbox, results) = mpsc::channel();
         let (waste, retired) = mpsc::channel::<Retired>();
-        thread::spawn(move || {
-            inbox.iter().map(MergeJob::run).try_for_each(|merged| {
-                let sent = outbox.send(merged);
+        let thread = thread::spawn(move || {
+            for merged in inbox.iter().map(MergeJob::run) {
+                // At the end nobody waits for the last one.
+                let _ = outbox.send(merged);
                 retired.try_iter().for_each(drop);
-                sent
-            })
+            }
         });
-        Self { jobs, results, waste, is_busy: false }
+        Self { jobs, results, waste, is_busy: false, thread }
+    }
+
+    fn end(self) {
+        drop(self.jobs);
+        self.thread.join().expect("no merge fails");
     }
 
     /// Takes the result of a merge, or begins the next at once: more often than it would be due.
@@ -117,6 +123,7 @@ pub fn churn(smaller: usize) {
             merges.longest = merges.longest.max(step.longest);
         }
     }
+    merger.end();
     let rows = vec![
         subscribes.row("subscribe", Some(SUBSCRIBE_P99)),
         unsubscribes.row("unsubscribe", Some(UNSUBSCRIBE_P99)),

@@ -78,6 +78,7 @@ pub fn uncached(smaller: usize) {
             let [p50, p99_of_all, p999, max] = [500, 990, 999, 1000].map(|part| sample.each.permille(part));
             rows.push(vec![
                 format!("{name}, {state}"),
+                workload.size.to_string(),
                 against(mean, sample.mean),
                 time(p50),
                 p99.map_or_else(|| time(p99_of_all), |target| against(target, p99_of_all)),
@@ -93,7 +94,7 @@ pub fn uncached(smaller: usize) {
         replace_sixteenth(&mut index, &workload);
         row(&mut index, "a merge is due");
     }
-    let head = ["patterns", "mean, CPU", "p50", "p99", "p99.9", "max", "longest, CPU", "match"];
+    let head = ["what", "patterns", "mean, CPU", "p50", "p99", "p99.9", "max", "longest, CPU", "match"];
     table::print("Topics that never came before", &head, rows);
 }
 
