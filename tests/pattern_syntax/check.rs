@@ -11,7 +11,7 @@ const CHARS: [char; 32] = [
     '}', '{', '}', ',', ',', '\\', 'a', '\n', '~', ' ', '0',
 ];
 /// What follows the pattern in the bytes.
-const END: u8 = 0xFF;
+pub const END: u8 = 0xFF;
 
 /// Takes the bytes before the first 255 as a pattern, a character each, and makes a topic of it with those behind. Returns
 /// whether they match; none where the pattern is refused.
