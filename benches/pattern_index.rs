@@ -21,6 +21,10 @@ use extremes::{Crafted, LARGE, sets, single_patterns};
 use popular::Popular;
 use workload::merge;
 
+/// As in the broker.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 type Group<'a> = BenchmarkGroup<'a, CpuTime>;
 
 /// Topics that are made before each stretch that is measured.

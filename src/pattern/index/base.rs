@@ -23,9 +23,29 @@ pub(super) struct Base {
 struct Literals {
     /// Text to twice its rank, plus one where a pair has it.
     ranks: Fst<Vec<u8>>,
-    /// Where the postings of each rank begin, and where the last ones end.
+    /// By rank.
+    heads: Box<[Head]>,
+    /// Where each list begins, and where the last one ends.
     starts: Box<[u32]>,
-    postings: Box<[Posting]>,
+    lists: Box<[Posting]>,
+}
+
+/// What hangs on a text: its only posting, or the number of a list, be it empty.
+#[derive(Clone, Copy)]
+struct Head(u32);
+
+impl Head {
+    fn only(posting: Posting) -> Self {
+        Self(posting.bits() << 1)
+    }
+
+    fn list(number: usize) -> Self {
+        Self((number as u32) << 1 | 1)
+    }
+
+    fn unpack(self) -> Result<Posting, usize> {
+        if self.0 & 1 == 0 { Ok(Posting::from_bits(self.0 >> 1)) } else { Err((self.0 >> 1) as usize) }
+    }
 }
 
 /// Postings by the ranks of a prefix and a suffix.
@@ -61,21 +81,21 @@ impl Base {
     /// How many postings there are, those of ids that are gone included.
     pub fn len(&self) -> usize {
         let literals = [&self.prefixes, &self.suffixes, &self.inner];
-        literals.iter().map(|literals| literals.postings.len()).sum::<usize>() + self.pairs.entries.len()
+        literals.iter().map(|literals| literals.postings()).sum::<usize>() + self.pairs.entries.len()
     }
 
     /// Appends what hangs on any anchor that is found in the topic.
     pub fn find(&self, topic: &[u8], ranks: &mut Ranks, found: &mut Vec<Posting>) {
         ranks.prefixes.clear();
         self.prefixes.walk(topic.iter().copied(), |rank, len, in_pair| {
-            found.extend_from_slice(self.prefixes.at(rank));
+            found.extend(self.prefixes.at(rank));
             if in_pair {
                 ranks.prefixes.push((rank, len));
             }
         });
         ranks.suffixes.clear();
         self.suffixes.walk(topic.iter().rev().copied(), |rank, len, in_pair| {
-            found.extend_from_slice(self.suffixes.at(rank));
+            found.extend(self.suffixes.at(rank));
             if in_pair {
                 ranks.suffixes.push((rank, len));
             }
@@ -94,24 +114,23 @@ impl Base {
         // A text that occurs again and again counts once.
         ranks.inner.sort_unstable();
         ranks.inner.dedup();
-        ranks.inner.iter().for_each(|rank| found.extend_from_slice(self.inner.at(*rank)));
+        ranks.inner.iter().for_each(|rank| found.extend(self.inner.at(*rank)));
     }
 
     /// What hangs on an anchor.
     pub fn at(&self, anchor: Anchor<'_>) -> impl Iterator<Item = Posting> {
         let backwards = |text: &[u8]| text.iter().rev().copied().collect::<Vec<_>>();
-        let mut pair = None;
-        let literal = match anchor {
-            Anchor::Prefix(text) => self.prefixes.get(text),
-            Anchor::Suffix(text) => self.suffixes.get(&backwards(text)),
-            Anchor::Inner(text) => self.inner.get(text),
+        let (literals, rank, pair) = match anchor {
+            Anchor::Prefix(text) => (&self.prefixes, self.prefixes.rank(text), None),
+            Anchor::Suffix(text) => (&self.suffixes, self.suffixes.rank(&backwards(text)), None),
+            Anchor::Inner(text) => (&self.inner, self.inner.rank(text), None),
             Anchor::Pair(prefix, suffix) => {
-                pair = self.prefixes.rank(prefix).zip(self.suffixes.rank(&backwards(suffix)));
-                &[]
+                let pair = self.prefixes.rank(prefix).zip(self.suffixes.rank(&backwards(suffix)));
+                (&self.prefixes, None, pair)
             }
         };
         let in_pair = pair.into_iter().flat_map(|(prefix, suffix)| self.pairs.at(prefix, suffix));
-        literal.iter().copied().chain(in_pair)
+        rank.into_iter().flat_map(|rank| literals.at(rank)).chain(in_pair)
     }
 
     /// The base that holds what `self` and the overlay hold, without the postings of ids that are `gone`.
@@ -159,26 +178,29 @@ fn delta<'o>(literals: &'o overlay::Literals, in_pairs: impl Iterator<Item = &'o
 
 impl Default for Literals {
     fn default() -> Self {
-        Literals { ranks: Builder::memory().into_fst(), starts: [0].into(), postings: [].into() }
+        Packer::default().packed()
     }
 }
 
 impl Literals {
     fn len(&self) -> usize {
-        self.starts.len() - 1
+        self.heads.len()
     }
 
-    fn at(&self, rank: u32) -> &[Posting] {
-        let rank = rank as usize;
-        &self.postings[self.starts[rank] as usize..self.starts[rank + 1] as usize]
+    fn postings(&self) -> usize {
+        self.heads.len() - (self.starts.len() - 1) + self.lists.len()
+    }
+
+    fn at(&self, rank: u32) -> impl Iterator<Item = Posting> {
+        let (only, list) = match self.heads[rank as usize].unpack() {
+            Ok(only) => (Some(only), &[][..]),
+            Err(list) => (None, &self.lists[self.starts[list] as usize..self.starts[list + 1] as usize]),
+        };
+        only.into_iter().chain(list.iter().copied())
     }
 
     fn rank(&self, text: &[u8]) -> Option<u32> {
         self.ranks.get(text).map(|value| (value.value() / 2) as u32)
-    }
-
-    fn get(&self, text: &[u8]) -> &[Posting] {
-        self.rank(text).map_or(&[], |rank| self.at(rank))
     }
 
     /// Visits each text that the bytes begin with, the shortest first: its rank, its length, and whether a pair has
@@ -202,7 +224,7 @@ impl Literals {
     /// With what was added and without what is gone, and the new rank of each old one that is left. `in_pair` are
     /// the ranks that old pairs still need.
     fn merged(&self, delta: &[Added<'_>], in_pair: &IdSet, gone: &IdSet) -> (Literals, Vec<u32>) {
-        let mut new_ranks = vec![u32::MAX; self.len()];
+        let mut new_ranks = vec![NO_RANK; self.len()];
         let mut packer = Packer::default();
         let mut delta = delta.chunk_by(|(one, _), (other, _)| one == other).peekable();
         let mut old = self.ranks.stream();
@@ -212,7 +234,7 @@ impl Literals {
             }
             let rank = (value.value() / 2) as u32;
             let added = delta.next_if(|added| added[0].0 == text).unwrap_or_default();
-            let left = self.at(rank).iter().filter(|posting| !gone.contains(posting.id()));
+            let left = self.at(rank).filter(|posting| !gone.contains(posting.id()));
             new_ranks[rank as usize] = packer.add(text, left, in_pair.contains(rank), added);
         }
         for added in delta {
@@ -225,46 +247,58 @@ impl Literals {
 /// Takes texts in their order and gives each its rank.
 struct Packer {
     ranks: Builder<Vec<u8>>,
+    heads: Vec<Head>,
     starts: Vec<u32>,
-    postings: Vec<Posting>,
+    lists: Vec<Posting>,
+    /// Scratch.
+    list: Vec<Posting>,
 }
 
+/// That of a text which is left out.
+const NO_RANK: u32 = u32::MAX;
+
 impl Packer {
-    fn add<'p>(
+    /// Adds a text with what is left of its postings and what was added, unless there is neither.
+    fn add(
         &mut self,
         text: &[u8],
-        left: impl Iterator<Item = &'p Posting>,
+        left: impl Iterator<Item = Posting>,
         mut in_pair: bool,
         added: &[Added<'_>],
     ) -> u32 {
-        let start = self.postings.len();
-        self.postings.extend(left);
+        self.list.clear();
+        self.list.extend(left);
         for (_, postings) in added {
-            match postings {
-                Some(postings) => self.postings.extend_from_slice(postings),
-                None => in_pair = true,
+            self.list.extend_from_slice(postings.unwrap_or_default());
+            in_pair |= postings.is_none();
+        }
+        let head = match self.list[..] {
+            [] if !in_pair => return NO_RANK,
+            [only] => Head::only(only),
+            _ => {
+                self.starts.push(self.lists.len() as u32);
+                self.lists.extend_from_slice(&self.list);
+                Head::list(self.starts.len() - 1)
             }
-        }
-        let rank = self.starts.len() as u32;
-        if start == self.postings.len() && !in_pair {
-            return u32::MAX;
-        }
-        self.starts.push(start as u32);
+        };
+        let rank = self.heads.len() as u32;
+        self.heads.push(head);
         let inserted = self.ranks.insert(text, u64::from(rank) * 2 + u64::from(in_pair));
         debug_assert!(inserted.is_ok(), "texts come in order and once, and memory takes all");
         rank
     }
 
     fn packed(mut self) -> Literals {
-        self.starts.push(self.postings.len() as u32);
-        let (starts, postings) = (self.starts.into(), self.postings.into());
-        Literals { ranks: self.ranks.into_fst(), starts, postings }
+        self.starts.push(self.lists.len() as u32);
+        let (heads, starts, lists) = (self.heads.into(), self.starts.into(), self.lists.into());
+        Literals { ranks: self.ranks.into_fst(), heads, starts, lists }
     }
 }
 
 impl Default for Packer {
     fn default() -> Self {
-        Self { ranks: Builder::memory(), starts: Vec::new(), postings: Vec::new() }
+        let (heads, starts, lists, list) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { ranks: Builder::memory(), heads, starts, lists, list }
     }
 }
 

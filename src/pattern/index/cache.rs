@@ -16,8 +16,9 @@ pub(super) struct Cache {
     hand: usize,
     /// Of all buffers.
     bytes: usize,
-    /// Parts of the hashes of topics that came once. Made with the first.
-    once: Vec<u16>,
+    /// Parts of the hashes of topics that came once, by other parts; of each row the latest last. Made with the
+    /// first.
+    once: Vec<[u16; 4]>,
 }
 
 struct Entry {
@@ -102,14 +103,17 @@ impl Cache {
     /// Whether the topic came before, as far as is remembered. From now on it did.
     fn comes_again(&mut self, hash: u64) -> bool {
         if self.once.is_empty() {
-            self.once = vec![0; CACHED_TOPICS];
+            self.once = vec![[0; 4]; CACHED_TOPICS / 2];
             // Reserved is not yet used: neither is moved when it grows.
             self.entries.reserve_exact(CACHED_TOPICS);
             self.places.reserve(CACHED_TOPICS, |_| 0);
         }
-        let seen = &mut self.once[(hash >> 32) as usize % CACHED_TOPICS];
+        let row = &mut self.once[(hash >> 32) as usize % (CACHED_TOPICS / 2)];
         let part = (hash >> 16) as u16 | 1;
-        std::mem::replace(seen, part) == part
+        let came = row.contains(&part);
+        row.rotate_left(1);
+        row[3] = part;
+        came
     }
 
     fn victim(&mut self) -> usize {

@@ -9,7 +9,9 @@ pub(super) type Id = u32;
 
 const ATOM_BITS: u32 = 6;
 /// Ids are below this.
-pub(super) const IDS: u32 = 1 << (32 - ATOM_BITS - 1);
+pub(super) const IDS: Id = 1 << (POSTING_BITS - ATOM_BITS - 1);
+/// One less than a word has, so that a posting and a bit make one.
+const POSTING_BITS: u32 = 31;
 
 const _: () = {
     assert!(BRACE_EXPANSIONS <= 1 << ATOM_BITS);
@@ -26,6 +28,16 @@ impl Posting {
     pub fn new(id: Id, atom: usize, verify: bool) -> Self {
         debug_assert!(id < IDS && atom < 1 << ATOM_BITS);
         Self(id << (ATOM_BITS + 1) | (atom as u32) << 1 | u32::from(verify))
+    }
+
+    /// The posting as a number below 2^31.
+    pub fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// The posting with this number.
+    pub fn from_bits(bits: u32) -> Self {
+        Self(bits)
     }
 
     pub fn id(self) -> Id {
