@@ -30,7 +30,7 @@ pub const SELECTIVE_RUN_BYTES: usize = 3;
 /// Most unselective patterns on one shard, each expansion of braces counted.
 pub const UNSELECTIVE_PATTERNS: usize = 128;
 /// Most patterns on one shard that only wildcards and short texts tell apart, each expansion of braces counted.
-pub const SIMILAR_PATTERNS: usize = 1024;
+pub const SIMILAR_PATTERNS: usize = 512;
 /// Most distinct patterns on one shard.
 pub const DISTINCT_PATTERNS: usize = 1_000_000;
 

@@ -18,7 +18,7 @@ pub struct Run {
 const PATTERNS: usize = 24;
 const TOPICS: usize = 24;
 const KEYS: usize = 6;
-const STEPS: usize = 400;
+const STEPS: usize = 600;
 
 struct World {
     chance: Chance,
@@ -50,7 +50,7 @@ pub fn run(mut chance: Chance) -> Run {
         run: Run::default(),
     };
     // Some scripts change much, others ask much.
-    let restlessness = 1 + world.chance.below(30);
+    let restlessness = 1 + world.chance.below(15);
     for _ in 0..STEPS {
         if world.chance.is_over() {
             break;
@@ -67,12 +67,12 @@ fn row(pattern: &Pattern, topics: &[String]) -> [bool; TOPICS] {
 
 impl World {
     fn change(&mut self) {
-        match self.chance.below(20) {
-            0..8 => self.insert(),
-            8..15 => self.remove(),
-            15 => self.remove_all_of_one(),
-            16 | 17 => self.begin_or_work(),
-            18 => self.finish(),
+        match self.chance.below(40) {
+            0..18 => self.insert(),
+            18..35 => self.remove(),
+            35 => self.remove_all_of_one(),
+            36 | 37 => self.begin_or_work(),
+            38 => self.finish(),
             _ => self.churn(),
         }
         let held = self.holders.iter().filter(|keys| !keys.is_empty()).count();

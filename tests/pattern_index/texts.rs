@@ -47,13 +47,12 @@ impl Texts {
     }
 
     fn pattern(&self, chance: &mut Chance) -> String {
-        match chance.below(12) {
-            0 => "*".repeat(1 + chance.below(3)),
-            1 | 2 => self.run(chance, 3) + "*",
-            3 => format!("*{}", self.run(chance, 3)),
-            4 | 5 => format!("{}*{}", self.run(chance, 2), self.run(chance, 2)),
-            6 => format!("*{}*", self.run(chance, 2)),
-            7 => self.run(chance, 3),
+        match chance.below(24) {
+            0..4 => format!("{}{}*", self.word(chance), self.run(chance, 2)),
+            4..7 => format!("*{}{}", self.word(chance), self.run(chance, 2)),
+            7..11 => format!("{}*{}", self.run(chance, 2), self.run(chance, 2)),
+            11 | 12 => format!("*{}{}*", self.word(chance), self.run(chance, 1)),
+            13..15 => self.run(chance, 3),
             _ => self.parts(chance, 6, 2),
         }
     }

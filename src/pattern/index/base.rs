@@ -21,8 +21,8 @@ pub(super) struct Base {
 
 /// Postings by a literal text. Texts are numbered in their order: that is their rank.
 struct Literals {
-    /// Text to twice its rank, plus one where a pair has it.
-    ranks: Fst<Vec<u8>>,
+    /// Text to twice its rank, plus one where a pair has it; none where there are no texts.
+    ranks: Option<Fst<Vec<u8>>>,
     /// By rank.
     heads: Box<[Head]>,
     /// Where each list begins, and where the last one ends.
@@ -107,7 +107,11 @@ impl Base {
             }
         }
         ranks.inner.clear();
+        let mut walked = [0; WALKED];
         for start in self.grams.places(topic) {
+            if is_repeat(&topic[start..], &mut walked) {
+                continue;
+            }
             let most = topic.len().min(start + INNER_BYTES.end());
             self.inner.walk(topic[start..most].iter().copied(), |rank, _, _| ranks.inner.push(rank));
         }
@@ -200,13 +204,15 @@ impl Literals {
     }
 
     fn rank(&self, text: &[u8]) -> Option<u32> {
-        self.ranks.get(text).map(|value| (value.value() / 2) as u32)
+        let value = self.ranks.as_ref()?.get(text)?;
+        Some((value.value() / 2) as u32)
     }
 
     /// Visits each text that the bytes begin with, the shortest first: its rank, its length, and whether a pair has
     /// it.
     fn walk(&self, mut bytes: impl Iterator<Item = u8>, mut visit: impl FnMut(u32, usize, bool)) {
-        let mut node = self.ranks.root();
+        let Some(ranks) = &self.ranks else { return };
+        let mut node = ranks.root();
         let (mut value, mut len) = (0, 0);
         loop {
             if node.is_final() {
@@ -216,7 +222,7 @@ impl Literals {
             let Some(at) = bytes.next().and_then(|byte| node.find_input(byte)) else { return };
             let transition = node.transition(at);
             value += transition.out.value();
-            node = self.ranks.node(transition.addr);
+            node = ranks.node(transition.addr);
             len += 1;
         }
     }
@@ -227,8 +233,8 @@ impl Literals {
         let mut new_ranks = vec![NO_RANK; self.len()];
         let mut packer = Packer::default();
         let mut delta = delta.chunk_by(|(one, _), (other, _)| one == other).peekable();
-        let mut old = self.ranks.stream();
-        while let Some((text, value)) = old.next() {
+        let mut old = self.ranks.as_ref().map(Fst::stream);
+        while let Some((text, value)) = old.as_mut().and_then(Streamer::next) {
             while let Some(added) = delta.next_if(|added| added[0].0 < text) {
                 packer.add(added[0].0, std::iter::empty(), false, added);
             }
@@ -245,8 +251,9 @@ impl Literals {
 }
 
 /// Takes texts in their order and gives each its rank.
+#[derive(Default)]
 struct Packer {
-    ranks: Builder<Vec<u8>>,
+    ranks: Option<Builder<Vec<u8>>>,
     heads: Vec<Head>,
     starts: Vec<u32>,
     lists: Vec<Posting>,
@@ -283,7 +290,10 @@ impl Packer {
         };
         let rank = self.heads.len() as u32;
         self.heads.push(head);
-        let inserted = self.ranks.insert(text, u64::from(rank) * 2 + u64::from(in_pair));
+        let inserted = self
+            .ranks
+            .get_or_insert_with(Builder::memory)
+            .insert(text, u64::from(rank) * 2 + u64::from(in_pair));
         debug_assert!(inserted.is_ok(), "texts come in order and once, and memory takes all");
         rank
     }
@@ -291,14 +301,7 @@ impl Packer {
     fn packed(mut self) -> Literals {
         self.starts.push(self.lists.len() as u32);
         let (heads, starts, lists) = (self.heads.into(), self.starts.into(), self.lists.into());
-        Literals { ranks: self.ranks.into_fst(), heads, starts, lists }
-    }
-}
-
-impl Default for Packer {
-    fn default() -> Self {
-        let (heads, starts, lists, list) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { ranks: Builder::memory(), heads, starts, lists, list }
+        Literals { ranks: self.ranks.map(Builder::into_fst), heads, starts, lists }
     }
 }
 
@@ -330,6 +333,20 @@ impl Pairs {
     }
 }
 
+/// So many places of a topic are remembered as walked.
+const WALKED: usize = 16;
+
+/// Whether the text begins with as many bytes as matter, and was walked from such a place before: in a topic that
+/// repeats itself each walk is long.
+fn is_repeat(text: &[u8], walked: &mut [u128; WALKED]) -> bool {
+    const _: () = assert!(*INNER_BYTES.end() == size_of::<u128>());
+    let Some((bytes, _)) = text.split_first_chunk() else { return false };
+    let bytes = u128::from_ne_bytes(*bytes);
+    let mixed = (bytes as u64 ^ (bytes >> 64) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let place = &mut walked[mixed as usize >> (usize::BITS - WALKED.ilog2())];
+    std::mem::replace(place, bytes) == bytes
+}
+
 /// Which three or four bytes the inner texts begin with: few places of a topic are worth a walk.
 struct Grams {
     /// A bit for each gram, by the highest bits of a hash.
@@ -347,8 +364,8 @@ impl Grams {
         let bits = (texts.len() * BITS_PER_TEXT).next_power_of_two().max(64);
         let mut grams =
             Self { bits: vec![0; bits / 64].into(), shift: 64 - bits.trailing_zeros(), short: false };
-        let mut stream = texts.ranks.stream();
-        while let Some((text, _)) = stream.next() {
+        let mut stream = texts.ranks.as_ref().map(Fst::stream);
+        while let Some((text, _)) = stream.as_mut().and_then(Streamer::next) {
             let gram = match text {
                 [a, b, c] => {
                     grams.short = true;

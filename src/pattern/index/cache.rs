@@ -174,3 +174,103 @@ impl Entry {
         (ids <= CACHED_IDS).then_some(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hash(topic: &str) -> u64 {
+        ahash::RandomState::with_seed(7).hash_one(topic)
+    }
+
+    fn put(cache: &mut Cache, topic: &str, ids: &[Id]) {
+        cache.put(hash(topic), topic, 0, ids);
+    }
+
+    fn get(cache: &mut Cache, topic: &str) -> Option<Vec<Id>> {
+        let at = cache.find(hash(topic), topic, &Journal::default(), |_| true)?;
+        Some(cache.ids(at).collect())
+    }
+
+    fn check(cache: &Cache) {
+        assert_eq!(cache.bytes, cache.entries.iter().map(|entry| entry.buffer.capacity()).sum::<usize>());
+        assert!(cache.bytes <= CACHE_BYTES && cache.entries.len() <= CACHED_TOPICS);
+        assert_eq!(cache.places.len(), cache.entries.len());
+        for (at, entry) in cache.entries.iter().enumerate() {
+            let topic = std::str::from_utf8(entry.topic()).unwrap();
+            assert_eq!(cache.place(hash(topic), topic), Some(at));
+        }
+    }
+
+    #[test]
+    fn an_answer_is_kept_when_its_topic_comes_again_also_an_empty_one() {
+        let mut cache = Cache::new();
+        for (topic, ids) in [("a", &[][..]), ("☕", &[7, 1 << 24])] {
+            put(&mut cache, topic, ids);
+            assert_eq!(get(&mut cache, topic), None);
+            put(&mut cache, topic, ids);
+            assert_eq!(get(&mut cache, topic).as_deref(), Some(ids));
+        }
+        put(&mut cache, "a", &[3]);
+        assert_eq!(get(&mut cache, "a"), Some(vec![3]));
+        check(&cache);
+    }
+
+    #[test]
+    fn what_comes_once_displaces_nothing() {
+        let mut cache = Cache::new();
+        (0..2).for_each(|_| put(&mut cache, "kept", &[1]));
+        (0..4 * CACHED_TOPICS).for_each(|n| put(&mut cache, &format!("once.{n}"), &[]));
+        assert_eq!(get(&mut cache, "kept"), Some(vec![1]));
+        // Two topics with the same part of their hash are rare.
+        assert!(cache.entries.len() < 100);
+        check(&cache);
+    }
+
+    #[test]
+    fn topics_and_bytes_are_bounded_and_what_is_asked_for_stays() {
+        for (padding, ids) in [(0, 0), (900, 100)] {
+            let mut cache = Cache::new();
+            let topic = |n: usize| format!("{n}.{}", "x".repeat(padding));
+            let answer = vec![1; ids];
+            for n in 0..CACHED_TOPICS + 5_000 {
+                (0..2).for_each(|_| put(&mut cache, &topic(n), &answer));
+                get(&mut cache, &topic(0));
+            }
+            check(&cache);
+            assert!(get(&mut cache, &topic(0)).is_some());
+            assert!(get(&mut cache, &topic(1)).is_none());
+            let is_full = [cache.entries.len() == CACHED_TOPICS, cache.bytes > CACHE_BYTES - 2_048];
+            assert_eq!(is_full, [padding == 0, padding > 0]);
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_too_large_is_found_each_time() {
+        let mut cache = Cache::new();
+        (0..2).for_each(|_| put(&mut cache, "a", &[1; CACHED_IDS]));
+        assert!(get(&mut cache, "a").is_some());
+        put(&mut cache, "a", &[1; CACHED_IDS + 1]);
+        assert_eq!(get(&mut cache, "a"), None);
+        check(&cache);
+    }
+
+    #[test]
+    fn an_answer_grows_within_the_bounds() {
+        use std::sync::Arc;
+
+        use super::super::verify::Program;
+        use crate::pattern::Pattern;
+
+        let mut cache = Cache::new();
+        let mut journal = Journal::default();
+        (0..2).for_each(|_| put(&mut cache, "a", &[1; CACHED_IDS - 1]));
+        let program = Arc::new(Program::new(Pattern::parse("a*").unwrap().atoms()));
+        for id in [500, 501] {
+            journal.write(id, Arc::clone(&program));
+            let found = cache.find(hash("a"), "a", &journal, |_| true);
+            assert_eq!(found.map(|at| cache.ids(at).count()), (id == 500).then_some(CACHED_IDS));
+        }
+        check(&cache);
+    }
+}

@@ -31,7 +31,7 @@ impl Rolling {
         let mut hash = 0;
         hashes.prefixes.extend(topic.iter().map(|byte| {
             hash = self.step(hash, *byte);
-            hash
+            reduce(hash)
         }));
     }
 
@@ -43,19 +43,27 @@ impl Rolling {
 
     /// The same of a text by itself.
     pub fn hash(&self, text: &[u8]) -> u64 {
-        mix(text.iter().fold(0, |hash, byte| self.step(hash, *byte)))
+        mix(reduce(text.iter().fold(0, |hash, byte| self.step(hash, *byte))))
     }
 
+    /// From a hash that may be a little above the modulus to one that may be too: each step waits for the one before,
+    /// so it does no more than it must.
     fn step(&self, hash: u64, byte: u8) -> u64 {
         // A zero byte counts too.
-        reduce(times(hash, self.powers[1]) + u64::from(byte) + 1)
+        let sum = fold(hash, self.powers[1]) + u64::from(byte) + 1;
+        (sum & MODULUS) + (sum >> 61)
     }
 }
 
 /// Both below the modulus, and so is the product.
 fn times(a: u64, b: u64) -> u64 {
+    reduce(fold(a, b))
+}
+
+/// The product, below twice the modulus where both are below it.
+fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
-    reduce((product as u64 & MODULUS) + (product >> 61) as u64)
+    (product as u64 & MODULUS) + (product >> 61) as u64
 }
 
 /// From below twice the modulus.
