@@ -110,7 +110,7 @@ pub fn sets() -> Vec<Crafted> {
     let nested = runs().flat_map(|run| [format!("{run}*zz"), format!("zz*{run}"), format!("*{run}*")]);
     let ends = runs().zip(1..).flat_map(|(run, n)| [format!("{run}*{n}z"), format!("z{n}*{run}")]);
     let similar = |n| format!("*aaa*??{}{}*", class(n), class(n / 260));
-    let nested_and_similar = (3..103).flat_map(|n| {
+    let nested_and_similar = (3..235).flat_map(|n| {
         let run = "a".repeat(n);
         (0..SIMILAR_PATTERNS).map(move |n| format!("{run}{}{}*", class(n), class(n / 260)))
     });

@@ -1,6 +1,6 @@
 //! Patterns as the tenants of one broker would have them, and topics near them.
 
-use tinybroker::pattern::{Element, Index, Pattern};
+use tinybroker::pattern::{Index, Pattern};
 
 const SERVICES: [&str; 7] = ["order", "payment", "invoice", "shipment", "refund", "customer", "stock"];
 const EVENTS: [&str; 5] = ["created", "placed", "failed", "settled", "archived"];
@@ -20,22 +20,26 @@ impl Workload {
     /// A topic that comes once only and that a pattern from anywhere in the index matches, or nearly: every other one
     /// goes on where the pattern ends.
     pub fn topic(&self, nth: usize) -> String {
-        let number = nth.wrapping_mul(7_919) % self.size;
-        let atoms = self.pattern(number).atoms();
-        let atom = &atoms[nth % atoms.len()];
+        let text = (self.text)(nth.wrapping_mul(7_919) % self.size);
         let mut topic = String::new();
-        for (at, segment) in atom.segments().iter().enumerate() {
-            if at > 0 {
-                topic += &format!("{}-{nth}", SERVICES[nth % 3]);
-            }
-            for element in segment.elements() {
-                match element {
-                    Element::Literal(text) => topic += text,
-                    Element::One(class) => topic.extend(('0'..='z').find(|c| class.contains(*c))),
+        let mut rest = text.chars();
+        while let Some(c) = rest.next() {
+            match c {
+                '*' => topic += &format!("{}-{nth}", SERVICES[nth % 3]),
+                '?' => topic.push('7'),
+                // Of a class the first character, of braces the first alternative.
+                '[' => {
+                    topic.extend(rest.next());
+                    rest.find(|c| *c == ']');
                 }
+                ',' => {
+                    rest.find(|c| *c == '}');
+                }
+                '{' | '}' => {}
+                _ => topic.push(c),
             }
         }
-        let came_before = atom.literal().is_some() && nth >= self.size;
+        let came_before = nth >= self.size && !text.contains(['*', '?', '[', '{']);
         if nth % 2 == 1 || came_before {
             topic += &format!(".{nth}");
         }
