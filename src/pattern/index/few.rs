@@ -8,8 +8,12 @@ pub(super) enum Few<T> {
     #[default]
     None,
     One(T),
-    Many(Box<BTreeSet<T>>),
+    Many(Box<Many<T>>),
 }
+
+/// In a box, since it is rare and longer than one element.
+#[derive(Debug)]
+pub(super) struct Many<T>(BTreeSet<T>);
 
 impl<T: Copy + Ord> Few<T> {
     pub fn is_empty(&self) -> bool {
@@ -21,8 +25,8 @@ impl<T: Copy + Ord> Few<T> {
         match self {
             Few::None => *self = Few::One(element),
             Few::One(one) if *one == element => return false,
-            Few::One(one) => *self = Few::Many(Box::new([*one, element].into())),
-            Few::Many(many) => return many.insert(element),
+            Few::One(one) => *self = Few::Many(Box::new(Many([*one, element].into()))),
+            Few::Many(many) => return many.0.insert(element),
         }
         true
     }
@@ -32,8 +36,8 @@ impl<T: Copy + Ord> Few<T> {
         match self {
             Few::One(one) if *one == element => *self = Few::None,
             Few::Many(many) => {
-                let removed = many.remove(&element);
-                if let (1, Some(one)) = (many.len(), many.first()) {
+                let removed = many.0.remove(&element);
+                if let (1, Some(one)) = (many.0.len(), many.0.first()) {
                     *self = Few::One(*one);
                 }
                 return removed;
@@ -47,7 +51,7 @@ impl<T: Copy + Ord> Few<T> {
         match self {
             Few::None => false,
             Few::One(one) => *one == element,
-            Few::Many(many) => many.contains(&element),
+            Few::Many(many) => many.0.contains(&element),
         }
     }
 
@@ -56,7 +60,7 @@ impl<T: Copy + Ord> Few<T> {
         let (one, many) = match self {
             Few::None => (None, None),
             Few::One(one) => (Some(*one), None),
-            Few::Many(many) => (None, Some(many.iter().copied())),
+            Few::Many(many) => (None, Some(many.0.iter().copied())),
         };
         one.into_iter().chain(many.into_iter().flatten())
     }

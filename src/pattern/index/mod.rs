@@ -10,6 +10,7 @@
 
 mod anchor;
 mod base;
+mod bounds;
 mod cache;
 mod exact;
 mod few;
@@ -28,12 +29,13 @@ use std::mem;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use thiserror::Error;
 
+pub use bounds::IndexError;
 pub use merge::{MergeJob, Merged, Retired};
 
-use self::anchor::{Anchor, choices};
+use self::anchor::{Anchor, Choices, choices};
 use self::base::{Base, Ranks};
+use self::bounds::Bounds;
 use self::cache::Cache;
 use self::exact::Exact;
 use self::ids::{Id, IdQueue, Posting};
@@ -45,8 +47,7 @@ use self::verify::Program;
 use super::atom::Atom;
 use super::syntax::Pattern;
 use crate::limits::{
-    DISTINCT_PATTERNS, IDLE_MERGE_CHANGES, MERGE_CHANGES, SELECTIVE_RUN_BYTES, SIMILAR_PATTERNS,
-    UNSELECTIVE_PATTERNS,
+    DISTINCT_PATTERNS, IDLE_MERGE_CHANGES, MERGE_CHANGES, SIMILAR_PATTERNS, UNSELECTIVE_PATTERNS,
 };
 
 /// The patterns of one shard and the keys (one a subscription) that hold them.
@@ -68,12 +69,12 @@ pub struct Index<K> {
     scratch: Scratch,
 }
 
-/// What may be held, and how much of it is. Each expansion of braces counts.
-struct Bounds {
-    distinct_limit: usize,
-    unselective_limit: usize,
-    distinct: usize,
-    unselective: usize,
+/// By what an atom is found.
+enum Place<'a> {
+    /// The one topic it matches.
+    Topic(&'a str),
+    /// A text it hangs on; `verify` as in [`Choices`].
+    Anchor { anchor: Anchor<'a>, verify: bool },
 }
 
 /// What one search uses, kept for the next.
@@ -83,38 +84,6 @@ struct Scratch {
     ranks: Ranks,
     found: Vec<Posting>,
     matched: Vec<Id>,
-}
-
-/// Why an index takes no more patterns.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum IndexError {
-    /// The index would hold too many distinct patterns.
-    #[error(
-        "too many patterns: limit {limit} distinct ones on a shard, braces expanded; close unused \
-         subscriptions, or let several use the same pattern"
-    )]
-    TooManyPatterns {
-        /// Most distinct patterns.
-        limit: usize,
-    },
-    /// The index would hold too many patterns that have to be tried on every topic.
-    #[error(
-        "too unselective: limit {limit} patterns on a shard without {SELECTIVE_RUN_BYTES} literal bytes \
-         in a row, braces expanded; put more of the topic into the pattern, or subscribe to `*`"
-    )]
-    TooUnselective {
-        /// Most unselective patterns.
-        limit: usize,
-    },
-    /// The index would hold too many patterns that have to be tried on the same topics.
-    #[error(
-        "too similar: limit {limit} patterns on a shard that have the same literal bytes and differ in `?`, \
-         classes or short texts, braces expanded; put more of the topic into the pattern"
-    )]
-    TooSimilar {
-        /// Most similar patterns.
-        limit: usize,
-    },
 }
 
 impl<K: Copy + Ord> Index<K> {
@@ -127,7 +96,7 @@ impl<K: Copy + Ord> Index<K> {
     pub fn with_bounds(distinct_limit: usize, unselective_limit: usize) -> Self {
         Self {
             registry: Registry::new(),
-            bounds: Bounds { distinct_limit, unselective_limit, distinct: 0, unselective: 0 },
+            bounds: Bounds::new(distinct_limit, unselective_limit),
             exact: Exact::new(),
             base: Arc::new(Base::new()),
             frozen: None,
@@ -229,20 +198,23 @@ impl<K: Copy + Ord> Index<K> {
     fn add(&mut self, pattern: &Pattern) -> Result<Id, IndexError> {
         let atoms = pattern.atoms();
         self.bounds.check(&atoms)?;
-        let anchors = atoms.iter().map(|atom| self.least_crowded(atom)).collect::<Result<Vec<_>, _>>()?;
-        let limit = self.bounds.distinct_limit;
+        let places = atoms.iter().map(|atom| self.place(atom)).collect::<Result<Vec<_>, _>>()?;
         let id = self.registry.add(pattern.clone(), self.journal.changes());
-        let id = id.ok_or(IndexError::TooManyPatterns { limit })?;
+        let id = id.ok_or_else(|| self.bounds.too_many())?;
         self.bounds.count(&atoms);
         let mut is_verified = false;
-        for (at, (atom, anchor)) in atoms.iter().zip(anchors).enumerate() {
-            let posting = posting(id, at, atom, pattern);
-            is_verified |= posting.verify();
-            match (anchor, atom.literal()) {
-                (Some(anchor), _) => self.overlay.insert(&self.rolling, anchor, posting),
-                (None, Some(topic)) => self.exact.insert(&self.registry, topic, posting),
-                (None, None) => {}
-            }
+        for (at, place) in places.into_iter().enumerate() {
+            is_verified |= match place {
+                Place::Topic(topic) => {
+                    let posting = Exact::posting(id, at, pattern.text(), topic);
+                    self.exact.insert(&self.registry, topic, posting);
+                    posting.verify()
+                }
+                Place::Anchor { anchor, verify } => {
+                    self.overlay.insert(&self.rolling, anchor, Posting::new(id, at, verify));
+                    verify
+                }
+            };
         }
         let program = Arc::new(Program::new(atoms));
         if is_verified {
@@ -252,23 +224,22 @@ impl<K: Copy + Ord> Index<K> {
         Ok(id)
     }
 
-    /// The anchor on which fewest hang that have to be tried; none for an atom without wildcards.
-    fn least_crowded<'a>(&self, atom: &'a Atom) -> Result<Option<Anchor<'a>>, IndexError> {
-        if atom.literal().is_some() {
-            return Ok(None);
+    /// By what an atom shall be found: of its anchors the one on which fewest hang that have to be tried.
+    fn place<'a>(&self, atom: &'a Atom) -> Result<Place<'a>, IndexError> {
+        if let Some(topic) = atom.literal() {
+            return Ok(Place::Topic(topic));
         }
-        let choices = choices(atom);
-        if !choices.verify {
-            return Ok(choices.anchors.first().copied());
-        }
-        let crowd = |anchor: &Anchor<'_>| self.count(*anchor, Posting::verify);
-        let Some(anchor) = choices.anchors.into_iter().min_by_key(crowd) else { return Ok(None) };
+        let Choices { anchors, verify } = choices(atom);
+        let crowd = |anchor: &Anchor<'_>| if verify { self.count(*anchor, Posting::verify) } else { 0 };
+        let least =
+            anchors.into_iter().map(|anchor| (crowd(&anchor), anchor)).min_by_key(|(crowd, _)| *crowd);
+        let (crowd, anchor) = least.unwrap_or((0, Anchor::Prefix(&[])));
         let is_live = |posting: Posting| posting.verify() && self.registry.is_held(posting.id());
         let limit = SIMILAR_PATTERNS;
-        if crowd(&anchor) >= limit && self.count(anchor, is_live) >= limit {
+        if crowd >= limit && self.count(anchor, is_live) >= limit {
             return Err(IndexError::TooSimilar { limit });
         }
-        Ok(Some(anchor))
+        Ok(Place::Anchor { anchor, verify })
     }
 
     /// How many such postings hang on an anchor.
@@ -287,14 +258,14 @@ impl<K: Copy + Ord> Index<K> {
         let atoms = pattern.atoms();
         let mut is_named = false;
         for (at, atom) in atoms.iter().enumerate() {
-            let posting = posting(id, at, atom, pattern);
-            match atom.literal() {
-                Some(topic) => self.exact.remove(&self.registry, topic, posting),
-                None => {
-                    let mut anchors = choices(atom).anchors.into_iter();
-                    is_named |= !anchors.any(|anchor| self.overlay.remove(&self.rolling, anchor, posting));
-                }
+            if let Some(topic) = atom.literal() {
+                self.exact.remove(&self.registry, topic, Exact::posting(id, at, pattern.text(), topic));
+                continue;
             }
+            let Choices { anchors, verify } = choices(atom);
+            let posting = Posting::new(id, at, verify);
+            let mut anchors = anchors.into_iter();
+            is_named |= !anchors.any(|anchor| self.overlay.remove(&self.rolling, anchor, posting));
         }
         self.bounds.discount(&atoms);
         self.registry.remove(id);
@@ -338,42 +309,6 @@ impl<K: Copy + Ord> Index<K> {
 impl<K: Copy + Ord> Default for Index<K> {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-impl Bounds {
-    fn check(&self, atoms: &[Atom]) -> Result<(), IndexError> {
-        if self.distinct + atoms.len() > self.distinct_limit {
-            let limit = self.distinct_limit;
-            return Err(IndexError::TooManyPatterns { limit });
-        }
-        let added = unselective(atoms);
-        if added > 0 && self.unselective + added > self.unselective_limit {
-            let limit = self.unselective_limit;
-            return Err(IndexError::TooUnselective { limit });
-        }
-        Ok(())
-    }
-
-    fn count(&mut self, atoms: &[Atom]) {
-        self.distinct += atoms.len();
-        self.unselective += unselective(atoms);
-    }
-
-    fn discount(&mut self, atoms: &[Atom]) {
-        self.distinct -= atoms.len();
-        self.unselective -= unselective(atoms);
-    }
-}
-
-fn unselective(atoms: &[Atom]) -> usize {
-    atoms.iter().filter(|atom| atom.is_unselective()).count()
-}
-
-fn posting(id: Id, at: usize, atom: &Atom, pattern: &Pattern) -> Posting {
-    match atom.literal() {
-        Some(topic) => Exact::posting(id, at, pattern.text(), topic),
-        None => Posting::new(id, at, choices(atom).verify),
     }
 }
 

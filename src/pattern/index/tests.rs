@@ -51,7 +51,7 @@ fn removal_forgets_a_pattern_with_its_last_holder() {
     assert!(matching(&mut index, "b").is_empty());
     index.remove(2, &patterns);
     assert!(index.is_empty());
-    assert_eq!((index.overlay.len(), index.bounds.distinct), (0, 0));
+    assert_eq!((index.overlay.len(), index.bounds.distinct()), (0, 0));
 }
 
 #[test]
