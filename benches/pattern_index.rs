@@ -89,10 +89,12 @@ fn before_and_after(
     let mut index = Late::new(fill);
     let mut topics = (0..).map(topic);
     group.bench_function(format!("{name}/overlay"), |b| {
-        b.iter_custom(|times| look_up(index.in_overlay(), times, &mut topics));
+        let index = index.in_overlay();
+        b.iter_custom(|times| look_up(index, times, &mut topics));
     });
     group.bench_function(format!("{name}/base"), |b| {
-        b.iter_custom(|times| look_up(index.in_base(), times, &mut topics));
+        let index = index.in_base();
+        b.iter_custom(|times| look_up(index, times, &mut topics));
     });
 }
 
