@@ -1,27 +1,25 @@
-//! The CPU time of this thread as what is measured: what other programs take of the core is left out.
+//! The CPU time of this thread as what criterion measures.
+
+#[path = "clock.rs"]
+pub mod clock;
 
 use std::time::Duration;
 
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
-use rustix::time::{ClockId, clock_gettime};
 
 /// For what one thread does alone and without waiting.
 pub struct CpuTime;
-
-fn now() -> Duration {
-    clock_gettime(ClockId::ThreadCPUTime).try_into().expect("the clock is not negative")
-}
 
 impl Measurement for CpuTime {
     type Intermediate = Duration;
     type Value = Duration;
 
     fn start(&self) -> Duration {
-        now()
+        clock::now()
     }
 
     fn end(&self, begun: Duration) -> Duration {
-        now() - begun
+        clock::now() - begun
     }
 
     fn add(&self, one: &Duration, other: &Duration) -> Duration {

@@ -10,6 +10,8 @@ mod texts;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use chance::Chance;
+
 const CASES: u64 = 1_000_000;
 
 fn setting(name: &str) -> Option<u64> {
@@ -36,7 +38,7 @@ fn agrees_with_trying_each_pattern() {
     let work = || {
         while compared.load(Ordering::Relaxed) < cases {
             let blame = Blame(seed.fetch_add(1, Ordering::Relaxed));
-            let run = script::run(blame.0);
+            let run = script::run(Chance::of_seed(blame.0));
             compared.fetch_add(run.compared, Ordering::Relaxed);
             matched.fetch_add(run.matched, Ordering::Relaxed);
         }
@@ -53,4 +55,16 @@ fn agrees_with_trying_each_pattern() {
         assert!(matched * 4 > compared, "scripts find something often enough: {matched} of {compared}");
         assert!(matched * 20 < compared * 19, "and nothing often enough: {matched} of {compared}");
     }
+}
+
+/// As the fuzzer does it: see `fuzz/`.
+#[test]
+fn agrees_where_bytes_choose() {
+    let mut matched = 0;
+    for seed in 0..300 {
+        let mut chance = Chance::of_seed(seed);
+        let bytes = (0..chance.below(4_000)).map(|_| chance.below(256) as u8).collect();
+        matched += script::run(Chance::of_bytes(bytes)).matched;
+    }
+    assert!(matched > 1_000, "scripts of bytes find something: {matched}");
 }

@@ -17,13 +17,14 @@ pub struct Run {
 
 const PATTERNS: usize = 24;
 const TOPICS: usize = 24;
-const KEYS: usize = 6;
 const STEPS: usize = 600;
 
 struct World {
     chance: Chance,
     index: Index<u32>,
     texts: Texts,
+    /// How many there are; with few of them patterns lose their last holder often.
+    keys: usize,
     /// By pattern and topic.
     matches: Vec<[bool; TOPICS]>,
     /// The keys of each pattern.
@@ -38,11 +39,12 @@ enum Merge {
     Done(Merged),
 }
 
-pub fn run(seed: u64) -> Run {
-    let mut chance = Chance::new(seed);
+pub fn run(mut chance: Chance) -> Run {
     let texts = Texts::new(&mut chance, PATTERNS, TOPICS);
+    let keys = *chance.pick(&[1, 1, 2, 6]);
     let mut world = World {
         chance,
+        keys,
         index: Index::with_bounds(1_000_000, 1_000_000),
         matches: texts.patterns.iter().map(|pattern| row(pattern, &texts.topics)).collect(),
         texts,
@@ -53,6 +55,9 @@ pub fn run(seed: u64) -> Run {
     // Some scripts change much, others ask much.
     let restlessness = 1 + world.chance.below(15);
     for _ in 0..STEPS {
+        if world.chance.is_over() {
+            break;
+        }
         if world.chance.below(60) < restlessness { world.change() } else { world.compare() }
     }
     world.run
@@ -78,7 +83,7 @@ impl World {
     }
 
     fn some(&mut self) -> (u32, Vec<usize>) {
-        let key = self.chance.below(KEYS) as u32;
+        let key = self.chance.below(self.keys) as u32;
         let patterns = (0..1 + self.chance.below(3)).map(|_| self.chance.below(PATTERNS)).collect();
         (key, patterns)
     }
@@ -104,7 +109,7 @@ impl World {
     }
 
     fn remove_all_of_one(&mut self) {
-        let key = self.chance.below(KEYS) as u32;
+        let key = self.chance.below(self.keys) as u32;
         self.index.remove(key, &self.texts.patterns);
         self.holders.iter_mut().for_each(|keys| {
             keys.remove(&key);
@@ -127,15 +132,28 @@ impl World {
         }
     }
 
-    /// So much coming and going that answers get out of date and ids are used again.
+    /// So much coming and going that answers get out of date and ids are used again, whether or not it is looked at.
     fn churn(&mut self) {
-        for _ in 0..20 + self.chance.below(200) {
-            if self.chance.one_in(2) { self.insert() } else { self.remove() }
+        let looks = self.chance.one_in(2);
+        for _ in 0..self.chance.below(500) {
+            if self.chance.one_in(2) {
+                self.insert()
+            } else {
+                self.remove()
+            }
+            if looks && self.chance.one_in(2) {
+                self.compare();
+            }
         }
+        (0..TOPICS).for_each(|topic| self.compare_on(topic));
     }
 
     fn compare(&mut self) {
         let topic = self.chance.below(TOPICS);
+        self.compare_on(topic);
+    }
+
+    fn compare_on(&mut self, topic: usize) {
         let matching = (0..PATTERNS).filter(|pattern| self.matches[*pattern][topic]);
         let wanted: BTreeSet<u32> = matching.flat_map(|pattern| &self.holders[pattern]).copied().collect();
         let mut keys = vec![u32::MAX; 2];

@@ -487,6 +487,16 @@ mod tests {
     }
 
     #[test]
+    fn places_that_differ_late_are_all_walked() {
+        let anchors =
+            [(Inner(b"abcdefgh12345678"), 1), (Inner(b"abcdefgh12345679"), 2), (Inner(b"abcdefgh"), 3)];
+        let base = merged(&Base::new(), &anchors, &[]);
+        assert_eq!(found(&base, "abcdefgh12345678"), [1, 3]);
+        assert_eq!(found(&base, "abcdefgh12345678.abcdefgh12345679.abcdefgh12345678."), [1, 2, 3]);
+        assert_eq!(found(&base, "abcdefgh.......0.abcdefgh12345679"), [2, 3]);
+    }
+
+    #[test]
     fn a_text_may_begin_at_any_byte_and_at_the_end() {
         let anchors = [(Inner("☕é".as_bytes()), 1), (Inner(&"☕é".as_bytes()[1..]), 2), (Inner(b"abc"), 3)];
         let base = merged(&Base::new(), &anchors, &[]);
