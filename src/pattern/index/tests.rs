@@ -277,3 +277,34 @@ fn a_job_may_go_to_another_thread() {
     crosses::<Merged>();
     crosses::<Retired>();
 }
+
+/// Cost by what is looked at: a search collects what hangs on the texts of its topic, and nothing else.
+#[test]
+fn what_does_not_match_is_not_looked_at() {
+    let mut index = Index::new();
+    let shapes: [fn(usize) -> String; 5] = [
+        |n| format!("tenant-{n}.order.*"),
+        |n| format!("tenant-{n}.*.placed"),
+        |n| format!("*.order-{n}"),
+        |n| format!("*.invoice-{n}.*"),
+        |n| format!("tenant-{n}.order-?[0-9].*"),
+    ];
+    for n in 0..2_000 {
+        for (key, shape) in (0..).zip(shapes) {
+            index.insert(n as u32 * 5 + key, &parsed(&[&shape(n)])).unwrap();
+        }
+    }
+    for merged in [false, true] {
+        if merged {
+            let job = index.begin_merge().unwrap();
+            drop(index.finish_merge(job.run()));
+        }
+        for (topic, matched) in [("tenant-77.order.placed", 2), ("a.invoice-1999.b", 1), ("nobody", 0)] {
+            // Each time as if it came first.
+            index.search(index.registry.hash(topic), topic);
+            assert_eq!(index.scratch.matched.len(), matched, "{topic}, merged: {merged}");
+            let looked_at = index.scratch.found.len();
+            assert!(looked_at <= matched + 2, "{topic}: {looked_at} of 10,000 patterns, merged: {merged}");
+        }
+    }
+}
