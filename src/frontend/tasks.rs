@@ -315,6 +315,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_for_the_next_turn_brings_no_turn_at_once() {
+        let (agenda, woken) = (Arc::<Agenda>::default(), Arc::<Count>::default());
+        agenda.begin_turn(&Context::from_waker(&woken.clone().into()));
+        // Also where the turn has looked for work a last time, and what comes wakes.
+        agenda.end_turn();
+        agenda.leave_connection();
+        assert!(agenda.has_work());
+        assert_eq!(woken.0.load(SeqCst), 0);
+        Waker::from(agenda.clone()).wake();
+        assert_eq!(woken.0.load(SeqCst), 1);
+        assert!(agenda.take_connection() && !agenda.take_connection());
+    }
+
+    #[test]
     fn tasks_spawn_tasks() {
         let spawner = Spawner::default();
         let mut tasks = Tasks::new(Arc::default(), spawner.clone());
