@@ -51,6 +51,7 @@ impl Bounds {
     }
 
     /// How many are held.
+    #[cfg(test)]
     pub fn distinct(&self) -> usize {
         self.distinct
     }
