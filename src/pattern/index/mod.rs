@@ -6,6 +6,10 @@
 //! the literal does not say all ([`verify`]), and counts if its pattern is still held ([`registry`]). Topics that
 //! come often are answered by the [`cache`].
 //!
+//! All of it knows patterns by their ids. Whether an id is still held is asked once, at the end, and it is not given to
+//! another pattern while anything may name it: so what goes need be taken out of neither base nor cache, and a
+//! merge has nothing to carry over but the ids that went meanwhile.
+//!
 //! Matching takes time by the length of the topic and the number of patterns that match, not by how many do not.
 
 mod anchor;
