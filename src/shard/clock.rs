@@ -36,8 +36,8 @@ impl TurnTime {
         TurnTime { clock, now: Cell::new(None), wall: Cell::new(None) }
     }
 
-    /// Time goes on: the next look is at the clocks.
-    pub fn begin_turn(&self) {
+    /// A turn is over: the next look is at the clocks.
+    pub fn go_on(&self) {
         self.now.set(None);
         self.wall.set(None);
     }

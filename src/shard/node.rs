@@ -121,16 +121,17 @@ impl Node {
     /// called at the end of each task's turn.
     pub fn flush(&self) {
         self.note_work();
-        self.send_outboxes();
-        self.time.begin_turn();
+        self.end_turn();
     }
 
-    fn send_outboxes(&self) {
+    /// What every turn ends with, the pump's too: what it had for others leaves, and time goes on.
+    fn end_turn(&self) {
         self.count_copies();
         if self.outbox_used.replace(false) {
             let emptied = self.port.borrow_mut().flush();
             self.outbox_used.set(!emptied);
         }
+        self.time.go_on();
     }
 
     fn count_copies(&self) {
@@ -231,7 +232,6 @@ impl Node {
         self.enter_phase();
         let drained =
             self.port.borrow_mut().drain(limits::PUMP_TURN_ITEMS, |from, frame| frames.push((from, frame)));
-        self.time.begin_turn();
         let now = self.time.now();
         if !frames.is_empty() {
             self.note_work();
@@ -248,7 +248,7 @@ impl Node {
             self.apply(now, Input::Tick);
         }
         self.outbox_used.set(true);
-        self.send_outboxes();
+        self.end_turn();
         drained.more || self.next_deadline().is_some_and(|due| due <= now)
     }
 
@@ -279,5 +279,42 @@ impl Node {
     /// Whether a turn of the pump would find something to do.
     pub(super) fn has_work(&self) -> bool {
         self.port.borrow().has_work() || self.merges.has_result() || self.shared.phase() != self.phase.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::memory::Memory;
+    use crate::ring::Mesh;
+    use crate::shard::Layout;
+
+    fn node() -> Rc<Node> {
+        let port = Mesh::new(1, limits::RING_SLOTS).into_ports().pop().expect("one executor has one port");
+        let layout = Layout { cores: vec![0], shards: 1, frontends: 1 };
+        let memory = Memory::new(1, 1);
+        Node::new(NodeConfig {
+            port,
+            core: None,
+            merger: Merger::start().expect("a thread"),
+            shared: Arc::new(Shared::new(layout.placement(), 1, 1, Duration::ZERO, memory)),
+            clock: Clock::start(),
+        })
+    }
+
+    /// A task that comes after a long sleep must not find the time at which the executor fell asleep.
+    #[test]
+    fn no_turn_leaves_its_time_behind() {
+        let node = node();
+        let turns: [&dyn Fn(&Node); 2] = [&|node| assert!(!node.turn(&mut Vec::new())), &Node::flush];
+        for turn in turns {
+            let early = node.time.now();
+            assert_eq!(node.time.now(), early, "all of a turn happens at one moment");
+            turn(&node);
+            let after = node.time.clock.now();
+            assert!(node.time.now() >= after, "the next one has a time of its own");
+        }
     }
 }
