@@ -96,6 +96,38 @@ fn windows(run: &str) -> impl Iterator<Item = &[u8]> {
         .filter(|w| w.len() >= *INNER_BYTES.start())
 }
 
+/// Anchors of every kind, and which of them lie in a topic: for the tests of whatever finds them.
+#[cfg(test)]
+pub(super) mod examples {
+    use super::Anchor::{self, Inner, Pair, Prefix, Suffix};
+
+    /// Each with its number.
+    pub const ANCHORS: [(Anchor<'_>, u32); 9] = [
+        (Prefix(b""), 0),
+        (Prefix(b"ab"), 1),
+        (Prefix(b"abc"), 2),
+        (Suffix(b"ba"), 3),
+        (Suffix(b"cba"), 4),
+        (Pair(b"ab", b"ba"), 5),
+        (Pair(b"abc", b"a"), 6),
+        (Inner(b"cab"), 7),
+        (Inner(b"abcabcabcabcabca"), 8),
+    ];
+
+    /// The numbers of those that lie in a topic.
+    pub const FOUND: [(&str, &[u32]); 9] = [
+        ("", &[0]),
+        ("ab", &[0, 1]),
+        ("aba", &[0, 1, 3]),
+        ("abba", &[0, 1, 3, 5]),
+        ("abca", &[0, 1, 2, 6]),
+        ("abcba", &[0, 1, 2, 3, 4, 5, 6]),
+        ("xcab", &[0, 7]),
+        ("xabcab", &[0, 7]),
+        ("abcabcabcabcabcabcabcabc", &[0, 1, 2, 7, 8]),
+    ];
+}
+
 #[cfg(test)]
 mod tests {
     use super::Anchor::*;

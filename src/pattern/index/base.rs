@@ -410,6 +410,7 @@ fn short_gram([a, b, c]: [u8; 3]) -> u64 {
 mod tests {
     use super::Anchor::*;
     use super::*;
+    use crate::pattern::index::anchor::examples::{ANCHORS, FOUND};
     use crate::pattern::index::rolling::Rolling;
 
     fn merged(base: &Base, added: &[(Anchor<'_>, u32)], gone: &[u32]) -> Base {
@@ -429,32 +430,11 @@ mod tests {
         ids
     }
 
-    const ANCHORS: [(Anchor<'_>, u32); 9] = [
-        (Prefix(b""), 0),
-        (Prefix(b"ab"), 1),
-        (Prefix(b"abc"), 2),
-        (Suffix(b"ba"), 3),
-        (Suffix(b"cba"), 4),
-        (Pair(b"ab", b"ba"), 5),
-        (Pair(b"abc", b"a"), 6),
-        (Inner(b"cab"), 7),
-        (Inner(b"abcabcabcabcabca"), 8),
-    ];
-
     #[test]
     fn each_anchor_is_found_where_it_lies() {
         let base = merged(&Base::new(), &ANCHORS, &[]);
         assert_eq!(base.len(), 9);
-        for (topic, wanted) in [
-            ("", &[0][..]),
-            ("ab", &[0, 1]),
-            ("aba", &[0, 1, 3]),
-            ("abba", &[0, 1, 3, 5]),
-            ("abca", &[0, 1, 2, 6]),
-            ("abcba", &[0, 1, 2, 3, 4, 5, 6]),
-            ("xcab", &[0, 7]),
-            ("abcabcabcabcabcabcabcabc", &[0, 1, 2, 7, 8]),
-        ] {
+        for (topic, wanted) in FOUND {
             assert_eq!(found(&base, topic), wanted, "{topic}");
         }
         for (anchor, id) in ANCHORS {

@@ -317,8 +317,8 @@ fn is_backwards(one: &[u8], other: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Anchor::*;
     use super::*;
+    use crate::pattern::index::anchor::examples::{ANCHORS, FOUND};
 
     /// The ids of what is found in a topic, repeats left out.
     fn found(overlay: &Overlay, rolling: &Rolling, topic: &str) -> Vec<u32> {
@@ -331,22 +331,10 @@ mod tests {
         found.into_iter().map(Posting::id).collect()
     }
 
-    const ANCHORS: [Anchor<'_>; 9] = [
-        Prefix(b""),
-        Prefix(b"ab"),
-        Prefix(b"abc"),
-        Suffix(b"ba"),
-        Suffix(b"cba"),
-        Pair(b"ab", b"ba"),
-        Pair(b"abc", b"a"),
-        Inner(b"cab"),
-        Inner(b"abcabcabcabcabca"),
-    ];
-
     fn filled(rolling: &Rolling) -> Overlay {
         let mut overlay = Overlay::new();
-        for (id, anchor) in ANCHORS.into_iter().enumerate() {
-            overlay.insert(rolling, anchor, Posting::new(id as u32, 0, false));
+        for (anchor, id) in ANCHORS {
+            overlay.insert(rolling, anchor, Posting::new(id, 0, false));
         }
         overlay
     }
@@ -355,16 +343,7 @@ mod tests {
     fn each_anchor_is_found_where_it_lies() {
         let rolling = Rolling::new();
         let overlay = filled(&rolling);
-        for (topic, wanted) in [
-            ("", &[0][..]),
-            ("ab", &[0, 1]),
-            ("aba", &[0, 1, 3]),
-            ("abba", &[0, 1, 3, 5]),
-            ("abca", &[0, 1, 2, 6]),
-            ("abcba", &[0, 1, 2, 3, 4, 5, 6]),
-            ("xabcab", &[0, 7]),
-            ("abcabcabcabcabcabcabcabc", &[0, 1, 2, 7, 8]),
-        ] {
+        for (topic, wanted) in FOUND {
             assert_eq!(found(&overlay, &rolling, topic), wanted, "{topic}");
         }
     }
@@ -374,8 +353,8 @@ mod tests {
         let rolling = Rolling::new();
         let mut overlay = filled(&rolling);
         let twin = Posting::new(99, 3, true);
-        for (id, anchor) in ANCHORS.into_iter().enumerate() {
-            let posting = Posting::new(id as u32, 0, false);
+        for (anchor, id) in ANCHORS {
+            let posting = Posting::new(id, 0, false);
             overlay.insert(&rolling, anchor, twin);
             assert_eq!(overlay.at(&rolling, anchor), [posting, twin]);
             assert!(overlay.remove(&rolling, anchor, posting));
