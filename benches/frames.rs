@@ -59,9 +59,9 @@ fn encode_event(c: &mut Criterion<CpuTime>) {
     let mut group = c.benchmark_group("frames/encode_event");
     group.throughput(Throughput::Elements(1));
     for (name, payload_bytes) in PAYLOADS {
-        let publish = request(payload_bytes);
-        let message = Publish::from(&publish).into_message(number(), &BOUNDS, SystemTime::UNIX_EPOCH);
-        let message = message.expect("it is valid");
+        let request = request(payload_bytes).encode_to_vec();
+        let publish = Publish::read(&request).expect("it is a request");
+        let message = publish.into_message(number(), &BOUNDS, SystemTime::UNIX_EPOCH).expect("it is valid");
         let event =
             WireEvent::Message(Delivery { message: Arc::new(message), delivery: 1, attempt: 1, epoch: 0 });
         let mut out = BytesMut::with_capacity(2 * payload_bytes + 1024);

@@ -2,9 +2,8 @@
 
 use arrayvec::ArrayVec;
 use bytes::BufMut;
-use prost::Message as _;
 use prost::encoding::encoded_len_varint;
-use tonic::Status;
+use prost::{EncodeError, Message as _};
 
 use crate::core::Delivery;
 use crate::model::DeliveryId;
@@ -45,7 +44,7 @@ impl WireEvent {
     }
 
     /// Appends the event as protobuf, without a frame around it. Fails where `out` cannot grow enough.
-    pub fn encode(&self, out: &mut impl BufMut) -> Result<(), Status> {
+    pub fn encode(&self, out: &mut impl BufMut) -> Result<(), EncodeError> {
         match self {
             WireEvent::Message(delivery) => encode_delivery(EVENT_MESSAGE, delivery, out),
             WireEvent::Batch(deliveries) => {
@@ -54,9 +53,7 @@ impl WireEvent {
                 put_varint(length as u64, |byte| out.put_u8(byte));
                 deliveries.iter().for_each(|delivery| encode_delivery(BATCH_MESSAGE, delivery, out));
             }
-            WireEvent::Other(event) => {
-                event.encode(out).map_err(|error| Status::internal(error.to_string()))?
-            }
+            WireEvent::Other(event) => event.encode(out)?,
         }
         Ok(())
     }

@@ -46,4 +46,9 @@ impl Failure {
     pub fn invalid(field: &'static str, reason: impl ToString) -> Self {
         Failure::Invalid { field, reason: reason.to_string() }
     }
+
+    /// Unreadable protobuf is the caller's mistake, and said so.
+    pub fn unreadable(reason: impl std::fmt::Display) -> Self {
+        Failure::invalid("request", format!("is no readable protobuf: {reason}"))
+    }
 }

@@ -11,8 +11,8 @@ use crate::frontend::hub::Frontend;
 use crate::frontend::{Failure, FrontendCounter, convert, rpc};
 use crate::model::Message;
 use crate::proto::{
-    AckRequest, AckResponse, ExtendRequest, ExtendResponse, NackRequest, NackResponse, PublishBatchRequest,
-    PublishBatchResponse, PublishResponse,
+    AckRequest, AckResponse, ExtendRequest, ExtendResponse, NackRequest, NackResponse, PublishBatchResponse,
+    PublishResponse,
 };
 
 pub async fn publish(call: Call) {
@@ -34,8 +34,8 @@ async fn try_publish(frontend: &Frontend, request: &[u8]) -> Result<PublishRespo
 
 pub async fn publish_batch(call: Call) {
     answer(call, async |frontend: Rc<Frontend>, request: Bytes| {
-        let request: PublishBatchRequest = decode(request)?;
-        let messages = request.messages.iter().map(|request| message(&frontend, request.into()));
+        let batch = convert::Publish::read_batch(&request)?;
+        let messages = batch.into_iter().map(|publish| message(&frontend, publish));
         let published = rpc::publish_batch::publish_batch(&frontend, messages).await?;
         Ok::<PublishBatchResponse, _>(convert::batch_response(published))
     })

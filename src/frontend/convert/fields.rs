@@ -24,19 +24,22 @@ impl<'a> Fields<'a> {
     }
 
     fn read(&mut self) -> Result<(u32, Value<'a>), Failure> {
-        let (number, wire_type) = decode_key(&mut self.0).map_err(unreadable)?;
+        let (number, wire_type) = decode_key(&mut self.0).map_err(Failure::unreadable)?;
         let value = match wire_type {
-            WireType::Varint => Value::Number(decode_varint(&mut self.0).map_err(unreadable)?),
+            WireType::Varint => Value::Number(decode_varint(&mut self.0).map_err(Failure::unreadable)?),
             WireType::LengthDelimited => {
-                let length = decode_varint(&mut self.0).map_err(unreadable)?;
+                let length = decode_varint(&mut self.0).map_err(Failure::unreadable)?;
                 let length = usize::try_from(length).unwrap_or(usize::MAX);
-                let (bytes, rest) =
-                    self.0.split_at_checked(length).ok_or_else(|| unreadable("a field is cut off"))?;
+                let (bytes, rest) = self
+                    .0
+                    .split_at_checked(length)
+                    .ok_or_else(|| Failure::unreadable("a field is cut off"))?;
                 self.0 = rest;
                 Value::Bytes(bytes)
             }
             _ => {
-                skip_field(wire_type, number, &mut self.0, DecodeContext::default()).map_err(unreadable)?;
+                skip_field(wire_type, number, &mut self.0, DecodeContext::default())
+                    .map_err(Failure::unreadable)?;
                 Value::Other
             }
         };
@@ -57,18 +60,13 @@ impl<'a> Value<'a> {
     pub fn bytes(self) -> Result<&'a [u8], Failure> {
         match self {
             Value::Bytes(bytes) => Ok(bytes),
-            Value::Number(_) | Value::Other => Err(unreadable("a field is of another type")),
+            Value::Number(_) | Value::Other => Err(Failure::unreadable("a field is of another type")),
         }
     }
 
     pub fn text(self) -> Result<&'a str, Failure> {
-        str::from_utf8(self.bytes()?).map_err(|_| unreadable("a text is not UTF-8"))
+        str::from_utf8(self.bytes()?).map_err(|_| Failure::unreadable("a text is not UTF-8"))
     }
-}
-
-/// Unreadable protobuf is the caller's mistake, and said so.
-pub fn unreadable(reason: impl std::fmt::Display) -> Failure {
-    Failure::invalid("request", format!("is no readable protobuf: {reason}"))
 }
 
 #[cfg(test)]

@@ -54,14 +54,7 @@ pub fn read_command(command: &[u8], bounds: &Bounds) -> Result<Command, Failure>
     if let (Some(Ok((ACK, Value::Bytes(ack)))), None) = (fields.next(), fields.next()) {
         return settle::read_ack(ack);
     }
-    let command = proto::SubscribeCommand::decode(command).map_err(fields::unreadable)?;
-    self::command(command, bounds)
-}
-
-/// The field of an ack in a command.
-const ACK: u32 = 2;
-
-pub fn command(command: proto::SubscribeCommand, bounds: &Bounds) -> Result<Command, Failure> {
+    let command = proto::SubscribeCommand::decode(command).map_err(Failure::unreadable)?;
     match command.command {
         None => Ok(Command::Unknown),
         Some(WireCommand::Open(open)) => Ok(Command::Open(Box::new(open::request(open, bounds)?))),
@@ -71,6 +64,9 @@ pub fn command(command: proto::SubscribeCommand, bounds: &Bounds) -> Result<Comm
         Some(WireCommand::Resign(_)) => Ok(Command::Resign),
     }
 }
+
+/// The field of an ack in a command.
+const ACK: u32 = 2;
 
 /// Unset and zero are the same: none.
 fn duration(field: &'static str, given: Option<prost_types::Duration>) -> Result<Duration, Failure> {

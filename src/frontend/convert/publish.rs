@@ -46,6 +46,17 @@ impl<'a> Publish<'a> {
         Ok(publish)
     }
 
+    /// Reads a `PublishBatchRequest`: all of it, or nothing.
+    pub fn read_batch(request: &'a [u8]) -> Result<Vec<Self>, Failure> {
+        let mut batch = Vec::new();
+        for field in Fields::of(request) {
+            if let (1, value) = field? {
+                batch.push(Publish::read(value.bytes()?)?);
+            }
+        }
+        Ok(batch)
+    }
+
     /// Checks it and encodes it as it will go out to every receiver: this is the one copy of the payload.
     pub fn into_message(
         self,
@@ -89,17 +100,6 @@ impl<'a> Publish<'a> {
         put_head(PUBLISHED_AT, timestamp_len(since), out);
         put_number(SECONDS, since.as_secs(), out);
         put_number(NANOS, since.subsec_nanos().into(), out);
-    }
-}
-
-impl<'a> From<&'a proto::PublishRequest> for Publish<'a> {
-    fn from(request: &'a proto::PublishRequest) -> Self {
-        Publish {
-            topic: &request.topic,
-            payload: &request.payload,
-            message_id: &request.message_id,
-            headers: request.headers.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect(),
-        }
     }
 }
 
@@ -275,6 +275,17 @@ mod tests {
         encoded.extend([0x12, 1, b'z', 0xf8, 0x07, 1]);
         let publish = Publish::read(&encoded).expect("it is readable");
         assert_eq!((publish.payload, publish.message_id), (&b"z"[..], "m"));
+    }
+
+    #[test]
+    fn a_batch_is_read_as_a_whole() {
+        let messages = [request(b"a", "", &[]), request(b"b", "m", &[("k", "v")])];
+        let encoded = proto::PublishBatchRequest { messages: messages.to_vec() }.encode_to_vec();
+        let batch = Publish::read_batch(&encoded).expect("it is readable");
+        let payloads: Vec<&[u8]> = batch.iter().map(|publish| publish.payload).collect();
+        assert_eq!(payloads, [b"a", b"b"]);
+        let cut_off = [&encoded[..], &[0x0a, 2, 0x0a, 9]].concat();
+        assert!(Publish::read_batch(&cut_off).is_err(), "its last message is");
     }
 
     #[test]

@@ -121,10 +121,9 @@ fn length(bytes: &[u8]) -> Result<Option<usize>, Failure> {
     }
 }
 
-/// Unreadable protobuf is the caller's mistake, and said so.
+/// A message as the contract has it.
 pub fn decode<T: prost::Message + Default>(message: Bytes) -> Result<T, Failure> {
-    T::decode(message)
-        .map_err(|error| Failure::invalid("request", format!("is no readable protobuf: {error}")))
+    T::decode(message).map_err(Failure::unreadable)
 }
 
 /// A message with its prefix.
