@@ -110,6 +110,9 @@ pub const CONFIRM_FAILURES: usize = 1024;
 pub const RING_SLOTS: usize = 128;
 /// Items that a pump takes from its rings in one turn, before connections get theirs.
 pub const PUMP_TURN_ITEMS: usize = 1024;
+/// Inputs that one turn applies to shards whose own executors sleep; what is more goes by ring and wakes them. As
+/// much work as waking takes, some ten microseconds.
+pub const ERRANDS_IN_ONE_TURN: usize = 2;
 /// Subscriptions that a message is handed out to in one go, before connections and other publishes get their turn.
 /// Some 250 deliveries are a few hundred microseconds of work; what they write still goes out in few system calls.
 pub const FAN_OUT_SLICE: usize = 256;

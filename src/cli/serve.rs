@@ -9,12 +9,12 @@ use signal_hook::iterator::Signals;
 use super::CommandResult;
 use crate::admin::{Described, HealthSwitch, ServerFacts, make_services};
 use crate::config::ServeOptions;
-use crate::core::CoreConfig;
+use crate::core::{CoreConfig, Effect};
 use crate::frontend::convert::Bounds;
 use crate::frontend::{Frontend, FrontendCounters, net, serve_with};
 use crate::limits;
 use crate::memory::Memory;
-use crate::ring::{Doorbell, Mesh, Port};
+use crate::ring::{self, Doorbell, Inlet, Mesh, Port};
 use crate::shard::{Clock, Frame, Layout, Merger, Node, NodeConfig, Phase, Shared, runtime};
 
 /// How often the control thread looks whether a drain is done.
@@ -55,15 +55,12 @@ fn start(
     listeners: Vec<TcpListener>,
 ) -> Result<Control, Box<dyn std::error::Error>> {
     let memory = Memory::new(layout.executors(), options.memory_limit());
-    let shared = Arc::new(Shared::new(
-        layout.placement(),
-        layout.shards,
-        layout.frontends,
-        options.drain_timeout,
-        memory,
-    ));
     let mesh = Mesh::new(layout.executors(), limits::RING_SLOTS);
     let bells = mesh.bells();
+    let (outlets, inlets) = ring::rings(&bells[..layout.shards], &bells, limits::RING_SLOTS);
+    let wall_clock = SystemTime::now().duration_since(UNIX_EPOCH)?;
+    let core = core_config(options, layout, wall_clock);
+    let shared = Arc::new(Shared::new(layout, &core, outlets, &bells, options.drain_timeout, memory));
     let health = HealthSwitch::new();
     let facts = Arc::new(ServerFacts {
         layout: layout.clone(),
@@ -80,19 +77,19 @@ fn start(
             max_message_bytes: options.max_message_bytes as usize,
             max_pending: options.max_pending,
         },
-        wall_clock: SystemTime::now().duration_since(UNIX_EPOCH)?,
+        wall_clock,
         merger: Merger::start()?,
     };
     let mut listeners = Some(listeners);
     let (started, all_started) = mpsc::channel();
-    for (index, port) in mesh.into_ports().into_iter().enumerate() {
+    for (index, (port, inlet)) in mesh.into_ports().into_iter().zip(inlets).enumerate() {
         let blueprint = blueprint.clone();
         let health = health.server();
         // The first executor accepts for all.
         let listeners = listeners.take().unwrap_or_default();
         let started = started.clone();
         let main = move || async move {
-            let node = blueprint.build(port, health);
+            let node = blueprint.build(port, inlet, health);
             for listener in listeners {
                 runtime::spawn("accept", net::accept(node.clone(), listener));
             }
@@ -112,6 +109,18 @@ fn start(
     Ok(Control { shared, bells, health })
 }
 
+fn core_config(options: &ServeOptions, layout: &Layout, wall_clock: Duration) -> CoreConfig {
+    let frontends = layout.frontends as u64;
+    let (messages, bytes) = limits::outstanding(layout.frontends);
+    CoreConfig {
+        epoch: wall_clock.as_micros() as u64,
+        max_pending_bytes: options.max_pending_bytes,
+        near_full_messages: frontends * messages,
+        near_full_bytes: frontends * bytes,
+        fan_out_slice: limits::FAN_OUT_SLICE,
+    }
+}
+
 /// What every executor is built from.
 #[derive(Clone)]
 struct Blueprint {
@@ -129,22 +138,13 @@ impl Blueprint {
     fn build(
         self,
         port: Port<Frame>,
+        inlet: Inlet<Effect>,
         health: tonic_health::pb::health_server::HealthServer<tonic_health::server::HealthService>,
     ) -> std::rc::Rc<Node> {
         let me = port.me();
         Memory::enter(me);
-        let layout = &self.facts.layout;
-        let frontends = layout.frontends as u64;
-        let (messages, bytes) = limits::outstanding(layout.frontends);
-        let core = (me < layout.shards).then_some(CoreConfig {
-            epoch: self.wall_clock.as_micros() as u64,
-            max_pending_bytes: self.facts.max_pending_bytes,
-            near_full_messages: frontends * messages,
-            near_full_bytes: frontends * bytes,
-            fan_out_slice: limits::FAN_OUT_SLICE,
-        });
-        let node =
-            Node::new(NodeConfig { port, core, merger: self.merger, shared: self.shared, clock: self.clock });
+        let Blueprint { shared, merger, clock, .. } = self;
+        let node = Node::new(NodeConfig { port, inlet, merger, shared, clock });
         if let Some(counters) = self.facts.counters.get(me) {
             // In units of 100 ns: see NumberSource.
             let started = (self.wall_clock.as_nanos() / 100) as u64;

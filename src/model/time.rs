@@ -10,6 +10,10 @@ impl Time {
         Time(nanos)
     }
 
+    pub fn as_nanos(self) -> u64 {
+        self.0
+    }
+
     /// How long from `earlier` to this moment; zero where `earlier` is later.
     pub fn since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))

@@ -82,6 +82,11 @@ impl Doorbell {
         drop(waker);
     }
 
+    /// Whether the consumer sleeps, or is about to; all that it did before is seen by who is told so.
+    pub(super) fn is_parked(&self) -> bool {
+        self.parked.load(Ordering::Acquire)
+    }
+
     fn store(&self, waker: &Waker) {
         let mut slot = self.waker();
         if !slot.as_ref().is_some_and(|stored| stored.will_wake(waker)) {

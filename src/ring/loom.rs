@@ -161,6 +161,35 @@ fn the_winner_finds_the_waker() {
     });
 }
 
+/// Who finds the ring empty, and after that the consumer asleep, comes after all that was in it.
+#[test]
+fn a_consumer_that_sleeps_has_dealt_with_what_it_took() {
+    model(Some(3), || {
+        let bell = Arc::new(Doorbell::new());
+        // That the batch is in the ring, and that it is dealt with. The slots of the real ring order what is around
+        // them; what is dealt with need not.
+        let (in_ring, dealt_with) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let consumer = thread::spawn({
+            let (bell, in_ring, dealt_with) = (bell.clone(), in_ring.clone(), dealt_with.clone());
+            move || {
+                // Two turns, whatever woke it for the second.
+                for _ in 0..2 {
+                    bell.unpark();
+                    if in_ring.swap(false, Ordering::AcqRel) {
+                        dealt_with.store(true, Ordering::Relaxed);
+                    }
+                    let _parked = bell.park(Waker::noop(), || in_ring.load(Ordering::Acquire));
+                }
+            }
+        });
+        in_ring.swap(true, Ordering::Release);
+        if !in_ring.load(Ordering::Acquire) && bell.is_parked() {
+            assert!(dealt_with.load(Ordering::Relaxed));
+        }
+        consumer.join().expect("the consumer ends");
+    });
+}
+
 /// Another task of the executor meets a full ring while the pump sleeps already.
 #[test]
 fn a_flush_beside_a_parked_pump_learns_of_room() {

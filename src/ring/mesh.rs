@@ -7,12 +7,13 @@ use std::sync::Arc;
 use super::doorbell::Doorbell;
 use super::spsc::{Consumer, Producer, RingCounts, ring};
 
-/// Emptied batches that a port keeps for each peer, to use them again as outboxes.
+/// Emptied batches that are kept for each peer, to use them again as outboxes.
 const SPARE_BATCHES_PER_PEER: usize = 4;
 /// A batch that has grown beyond this many items, while its ring was full, is freed when emptied.
 const SPARE_BATCH_ITEMS: usize = 1024;
 
-/// Made and taken apart by the control thread, before the executors start; holds both ends of all rings.
+/// Made and taken apart by the control thread, before the executors start; holds both ends of all rings
+/// between executors.
 pub struct Mesh<T> {
     ports: Vec<Port<T>>,
     bells: Vec<Arc<Doorbell>>,
@@ -22,20 +23,17 @@ impl<T: Send> Mesh<T> {
     /// A ring of `ring_slots` batches for every ordered pair of different executors.
     pub fn new(executors: usize, ring_slots: usize) -> Self {
         let bells: Vec<_> = (0..executors).map(|_| Arc::new(Doorbell::new())).collect();
-        let mut ports: Vec<_> =
-            bells.iter().enumerate().map(|(me, bell)| Port::new(me, Arc::clone(bell))).collect();
-        for from in 0..executors {
-            for to in 0..executors {
-                if from == to {
-                    ports[from].outgoing.push(None);
-                    continue;
-                }
-                let (producer, consumer) = ring(ring_slots, &bells[from], &bells[to]);
-                ports[from].outgoing.push(Some(producer));
-                ports[to].incoming.push((from, consumer));
-            }
-        }
-        Mesh { ports, bells }
+        let (outlets, inlets) = connect(&bells, &bells, ring_slots, |from, to| from != to);
+        let ends = outlets.into_iter().zip(inlets).zip(&bells).enumerate();
+        let ports = ends.map(|(me, ((outlet, inlet), bell))| Port {
+            me,
+            outlet,
+            inlet,
+            spare: Spare::default(),
+            doorbell: Arc::clone(bell),
+            not_sync: PhantomData,
+        });
+        Mesh { ports: ports.collect(), bells }
     }
 
     /// Every executor's doorbell, in order: the control thread rings them when the process ends.
@@ -49,17 +47,147 @@ impl<T: Send> Mesh<T> {
     }
 }
 
+/// A ring of `slots` batches from each to each, also from one to itself: those who send with the doorbell that rings
+/// when there is room again, those who receive with the one that rings when something comes.
+pub fn rings<T>(
+    from: &[Arc<Doorbell>],
+    to: &[Arc<Doorbell>],
+    slots: usize,
+) -> (Vec<Outlet<T>>, Vec<Inlet<T>>) {
+    connect(from, to, slots, |_, _| true)
+}
+
+fn connect<T>(
+    from: &[Arc<Doorbell>],
+    to: &[Arc<Doorbell>],
+    slots: usize,
+    has_ring: impl Fn(usize, usize) -> bool,
+) -> (Vec<Outlet<T>>, Vec<Inlet<T>>) {
+    let mut inlets: Vec<_> = to.iter().map(|_| Inlet { rings: Vec::new(), turn: 0 }).collect();
+    let mut outlet = |(sender, sender_bell): (usize, &Arc<Doorbell>)| {
+        let rings = to.iter().zip(&mut inlets).enumerate().map(|(receiver, (bell, inlet))| {
+            has_ring(sender, receiver).then(|| {
+                let (producer, consumer) = ring(slots, sender_bell, bell);
+                inlet.rings.push((sender, consumer));
+                producer
+            })
+        });
+        Outlet { rings: rings.collect() }
+    };
+    (from.iter().enumerate().map(&mut outlet).collect(), inlets)
+}
+
+/// The sending ends of some rings. Whoever has it sends: it may go from thread to thread.
+pub struct Outlet<T> {
+    /// By receiver; `None` where there is no ring.
+    rings: Vec<Option<Producer<T>>>,
+}
+
+impl<T> Outlet<T> {
+    /// Puts an item into the outbox of a receiver. It leaves with the next flush.
+    ///
+    /// # Panics
+    /// If there is no ring to it.
+    pub fn send(&mut self, to: usize, item: T) {
+        match self.rings.get_mut(to) {
+            Some(Some(producer)) => producer.append(item),
+            _ => panic!("there is no ring to {to}"),
+        }
+    }
+
+    /// Pushes each outbox as one batch and rings its receiver once. What meets a full ring stays, in
+    /// order, and the sender's doorbell rings when there is room. True if all outboxes are empty.
+    pub fn flush(&mut self, spare: &mut Spare<T>) -> bool {
+        let mut flushed = true;
+        for producer in self.rings.iter_mut().flatten() {
+            flushed &= producer.flush(spare);
+        }
+        flushed
+    }
+
+    /// A flush would get something out.
+    pub fn can_flush(&self) -> bool {
+        self.rings.iter().flatten().any(Producer::can_flush)
+    }
+
+    fn counts(&self) -> impl Iterator<Item = RingCounts> {
+        self.rings.iter().flatten().map(Producer::counts)
+    }
+}
+
+/// The receiving ends of some rings.
+pub struct Inlet<T> {
+    /// Each with the sender where it starts, in their order.
+    rings: Vec<(usize, Consumer<T>)>,
+    /// Which of them has its turn.
+    turn: usize,
+}
+
+impl<T> Inlet<T> {
+    /// The next batch and who sent it: one of each ring in turn, from call to call.
+    pub fn pop(&mut self) -> Option<(usize, Vec<T>)> {
+        (0..self.rings.len()).find_map(|_| {
+            let place = self.turn;
+            self.turn = (place + 1) % self.rings.len();
+            let (from, consumer) = &mut self.rings[place];
+            consumer.pop().map(|batch| (*from, batch))
+        })
+    }
+
+    /// The next batch of one sender.
+    pub fn pop_from(&mut self, sender: usize) -> Option<Vec<T>> {
+        let place = self.place(sender)?;
+        self.rings[place].1.pop()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rings.iter().all(|(_, consumer)| consumer.is_empty())
+    }
+
+    /// Whether nothing has come from one sender.
+    pub fn is_empty_from(&self, sender: usize) -> bool {
+        self.place(sender).is_none_or(|place| self.rings[place].1.is_empty())
+    }
+
+    fn place(&self, sender: usize) -> Option<usize> {
+        self.rings.binary_search_by_key(&sender, |(from, _)| *from).ok()
+    }
+
+    fn counts(&self) -> impl Iterator<Item = (usize, RingCounts)> {
+        self.rings.iter().map(|(from, consumer)| (*from, consumer.counts()))
+    }
+}
+
+/// Emptied batches, to be used again.
+pub struct Spare<T>(Vec<Vec<T>>);
+
+impl<T> Default for Spare<T> {
+    fn default() -> Self {
+        Spare(Vec::new())
+    }
+}
+
+impl<T> Spare<T> {
+    pub(super) fn take(&mut self) -> Vec<T> {
+        self.0.pop().unwrap_or_default()
+    }
+
+    /// Keeps an emptied batch, where there are not too many for so many peers.
+    pub fn keep(&mut self, batch: Vec<T>, peers: usize) {
+        debug_assert!(batch.is_empty());
+        if self.0.len() < SPARE_BATCHES_PER_PEER * peers && batch.capacity() <= SPARE_BATCH_ITEMS {
+            self.0.push(batch);
+        }
+    }
+}
+
 /// Lives on its executor; holds the producer end of every ring that starts there and the consumer end
 /// of every ring that ends there.
 pub struct Port<T> {
     me: usize,
-    /// By peer; `None` at `me`.
-    outgoing: Vec<Option<Producer<T>>>,
-    /// Each with the peer where it starts.
-    incoming: Vec<(usize, Consumer<T>)>,
-    /// Which of `incoming` has its turn.
-    turn: usize,
-    spare: Vec<Vec<T>>,
+    outlet: Outlet<T>,
+    inlet: Inlet<T>,
+    spare: Spare<T>,
     doorbell: Arc<Doorbell>,
     not_sync: PhantomData<Cell<()>>,
 }
@@ -74,18 +202,6 @@ pub struct Drained {
 }
 
 impl<T> Port<T> {
-    fn new(me: usize, doorbell: Arc<Doorbell>) -> Self {
-        Port {
-            me,
-            outgoing: Vec::new(),
-            incoming: Vec::new(),
-            turn: 0,
-            spare: Vec::new(),
-            doorbell,
-            not_sync: PhantomData,
-        }
-    }
-
     /// The executor that this port belongs to.
     pub fn me(&self) -> usize {
         self.me
@@ -94,7 +210,7 @@ impl<T> Port<T> {
     /// All other executors, in order.
     pub fn peers(&self) -> impl Iterator<Item = usize> + use<T> {
         let me = self.me;
-        (0..self.outgoing.len()).filter(move |&executor| executor != me)
+        (0..self.outlet.rings.len()).filter(move |&executor| executor != me)
     }
 
     /// The doorbell that this executor's pump parks on.
@@ -108,21 +224,19 @@ impl<T> Port<T> {
     /// # Panics
     /// If `to` is not one of `peers()`: to its own executor the caller speaks directly.
     pub fn send(&mut self, to: usize, item: T) {
-        match self.outgoing.get_mut(to) {
-            Some(Some(producer)) => producer.append(item),
-            _ => panic!("executor {} has no ring to {to}", self.me),
-        }
+        self.outlet.send(to, item);
     }
 
-    /// Pushes each outbox as one batch and rings its peer once. What meets a full ring stays, in
-    /// order, and this executor's doorbell rings when there is room. True if all outboxes are empty.
+    /// As [`Outlet::flush`].
     pub fn flush(&mut self) -> bool {
-        let mut flushed = true;
-        for producer in self.outgoing.iter_mut().flatten() {
-            flushed &= producer.flush(&mut self.spare);
-        }
+        let flushed = self.outlet.flush(&mut self.spare);
         self.check_in_debug();
         flushed
+    }
+
+    /// Whether a peer has dealt with all that was ever sent to it, and its pump sleeps.
+    pub fn has_seen_to_all(&self, peer: usize) -> bool {
+        matches!(self.outlet.rings.get(peer), Some(Some(producer)) if producer.is_seen_to())
     }
 
     /// Hands the items of incoming batches to `handle`, with the peer they come from: a batch of each
@@ -130,39 +244,30 @@ impl<T> Port<T> {
     /// rings are empty. The turn is kept from call to call.
     pub fn drain(&mut self, max_items: usize, mut handle: impl FnMut(usize, T)) -> Drained {
         let mut items = 0;
-        let mut empty_in_a_row = 0;
-        while items < max_items && empty_in_a_row < self.incoming.len() {
-            let (from, consumer) = &mut self.incoming[self.turn];
-            let from = *from;
-            let popped = consumer.pop();
-            self.turn = (self.turn + 1) % self.incoming.len();
-            let Some(mut batch) = popped else {
-                empty_in_a_row += 1;
-                continue;
-            };
-            empty_in_a_row = 0;
+        while items < max_items
+            && let Some((from, mut batch)) = self.inlet.pop()
+        {
             items += batch.len();
             batch.drain(..).for_each(|item| handle(from, item));
-            self.keep(batch);
+            self.spare.keep(batch, self.inlet.rings.len());
         }
         self.check_in_debug();
-        Drained { items, more: self.has_incoming() }
+        Drained { items, more: !self.inlet.is_empty() }
     }
 
     /// A drain would find something, or a flush would get something out. The recheck of a park.
     pub fn has_work(&self) -> bool {
-        self.has_incoming() || self.outgoing.iter().flatten().any(Producer::can_flush)
+        !self.inlet.is_empty() || self.outlet.can_flush()
     }
 
     /// The counters of every ring that ends here, each with the peer where it starts.
     pub fn incoming_counts(&self) -> impl Iterator<Item = (usize, RingCounts)> {
-        self.incoming.iter().map(|(from, consumer)| (*from, consumer.counts()))
+        self.inlet.counts()
     }
 
     /// Asserts I9 for every ring that starts or ends here; debug builds do so in each flush and drain.
     pub fn check(&self) {
-        let outgoing = self.outgoing.iter().flatten().map(Producer::counts);
-        for counts in outgoing.chain(self.incoming_counts().map(|(_, counts)| counts)) {
+        for counts in self.outlet.counts().chain(self.incoming_counts().map(|(_, counts)| counts)) {
             assert!(counts.holds(), "I9 at executor {}: {counts:?}", self.me);
         }
     }
@@ -170,17 +275,6 @@ impl<T> Port<T> {
     fn check_in_debug(&self) {
         if cfg!(debug_assertions) {
             self.check();
-        }
-    }
-
-    fn has_incoming(&self) -> bool {
-        self.incoming.iter().any(|(_, consumer)| !consumer.is_empty())
-    }
-
-    fn keep(&mut self, batch: Vec<T>) {
-        let room = self.spare.len() < SPARE_BATCHES_PER_PEER * self.incoming.len();
-        if room && batch.capacity() <= SPARE_BATCH_ITEMS {
-            self.spare.push(batch);
         }
     }
 }

@@ -41,5 +41,5 @@ mod loom;
 mod tests;
 
 pub use doorbell::Doorbell;
-pub use mesh::{Drained, Mesh, Port};
+pub use mesh::{Drained, Inlet, Mesh, Outlet, Port, Spare, rings};
 pub use spsc::RingCounts;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError, bounded};
 
 use super::doorbell::{Doorbell, ProducerWaiting};
+use super::mesh::Spare;
 
 /// The two ends of a new ring of `slots` batches (one at least: none would be a rendezvous).
 pub(super) fn ring<T>(
@@ -109,7 +110,7 @@ impl<T> Producer<T> {
 
     /// Pushes the outbox as one batch and rings once; keeps it, in order, while the ring is full.
     /// True if the outbox is empty.
-    pub fn flush(&mut self, spare: &mut Vec<Vec<T>>) -> bool {
+    pub fn flush(&mut self, spare: &mut Spare<T>) -> bool {
         if self.outbox.is_empty() {
             return true;
         }
@@ -123,7 +124,7 @@ impl<T> Producer<T> {
     }
 
     /// False if the ring is full.
-    fn try_push(&mut self, spare: &mut Vec<Vec<T>>) -> bool {
+    fn try_push(&mut self, spare: &mut Spare<T>) -> bool {
         let items = self.outbox.len() as u64;
         self.shared.enter(items);
         match self.slots.try_send(std::mem::take(&mut self.outbox)) {
@@ -131,7 +132,7 @@ impl<T> Producer<T> {
                 self.shared.entered(items);
                 self.shared.producer_waiting.pushed();
                 self.consumer_bell.ring();
-                self.outbox = spare.pop().unwrap_or_default();
+                self.outbox = spare.take();
                 true
             }
             Err(TrySendError::Full(batch)) => {
@@ -146,6 +147,13 @@ impl<T> Producer<T> {
                 true
             }
         }
+    }
+
+    /// The consumer has dealt with all that was ever sent, and sleeps.
+    ///
+    /// Looked at in this order: who took the last batch was awake then, so if it sleeps by now it is done with it.
+    pub fn is_seen_to(&self) -> bool {
+        self.outbox.is_empty() && self.slots.is_empty() && self.consumer_bell.is_parked()
     }
 
     /// A flush would get something out.

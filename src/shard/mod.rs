@@ -4,7 +4,8 @@
 //! | --- | --- |
 //! | `layout` | how many executors, on which cores, with which roles; which shard a name belongs to |
 //! | `clock` | the clock, and the time of a turn |
-//! | `node` | one executor: applies inputs to its core, routes effects |
+//! | `seat` | a shard, for whoever runs it: applies inputs to its core, routes effects |
+//! | `node` | one executor: runs its own shard, and those of others that sleep |
 //! | `pump` | drains rings, applies, flushes, sleeps until rung |
 //! | `merger` | the thread that packs pattern indices anew |
 //! | `shared` | what the executors of a process share: flags, gauges, the phase of its life |
@@ -18,7 +19,10 @@ mod merger;
 mod node;
 mod pump;
 pub mod runtime;
+mod seat;
 mod shared;
+#[cfg(test)]
+mod tests;
 
 pub use clock::Clock;
 pub use directory::{Claim, Directory, IdTaken, Owner};

@@ -1,28 +1,26 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
-use std::sync::Arc;
-use std::task::Waker;
+use std::sync::{Arc, MutexGuard};
 
 use super::clock::{Clock, TurnTime};
 use super::merger::{Merger, Merges};
-use super::runtime::{Accepted, Indivisible};
+use super::runtime::Accepted;
+use super::seat::{Seat, Shard};
 use super::{Phase, Shared};
-use crate::core::{Answer, Core, CoreConfig, DeadLetter, Effect, Input, MemberEvent};
+use crate::core::{Answer, DeadLetter, Effect, Input, MemberEvent};
 use crate::limits;
 use crate::model::{MemberId, Ticket, Time};
-use crate::ring::{Doorbell, Port};
+use crate::ring::{Doorbell, Inlet, Port, Spare};
 
 /// What crosses from executor to executor.
 pub enum Frame {
     /// To a shard.
     Input(Input),
-    /// To a frontend: never an [`Effect::Created`] or an [`Effect::Ended`].
-    Effect(Effect),
     /// To a frontend: a connection that is its own from now on.
     Connection(Accepted),
 }
 
-/// The frontend of an executor, as its shard sees it. Must not call back into the node.
+/// The frontend of an executor, as shards see it. Must not call back into the node.
 pub trait Receiver {
     fn member_event(&self, member: MemberId, event: MemberEvent);
     /// `from` is the shard that answers. Returns what has to be asked next; the node submits it.
@@ -38,19 +36,20 @@ pub trait Receiver {
 /// What a node is made from, on its thread.
 pub struct NodeConfig {
     pub port: Port<Frame>,
-    /// `None` where the executor is a frontend alone.
-    pub core: Option<CoreConfig>,
+    /// What shards say to this executor's frontend.
+    pub inlet: Inlet<Effect>,
     pub merger: Merger,
     pub shared: Arc<Shared>,
     pub clock: Clock,
 }
 
-/// One executor. Lives on its thread; holds the executor's port, that is, its end of every ring.
+/// One executor. Lives on its thread; holds the executor's ends of the rings to and from others.
 pub struct Node {
     me: usize,
-    core: Option<RefCell<Core>>,
     merges: Merges,
     port: RefCell<Port<Frame>>,
+    inlet: RefCell<Inlet<Effect>>,
+    spare: RefCell<Spare<Effect>>,
     pub shared: Arc<Shared>,
     /// The time of the present turn.
     pub time: TurnTime,
@@ -58,13 +57,12 @@ pub struct Node {
     /// Scratch for effects, so that no input allocates.
     effects: RefCell<Vec<Effect>>,
     outbox_used: Cell<bool>,
-    /// What the copies in this shard take, as far as the process's memory has counted it, in bytes.
-    counted_copies: Cell<u64>,
-    flags: Cell<(bool, bool)>,
+    /// The own shard was run since it last sent what it said.
+    shard_used: Cell<bool>,
+    /// Inputs for the shards of others, in this turn and in the last one that had any.
+    abroad: Cell<usize>,
+    abroad_before: Cell<usize>,
     phase: Cell<Phase>,
-    /// The deadline that the pump sleeps for, and how to wake it for an earlier one.
-    pub(super) deadline: Cell<Option<Time>>,
-    pub(super) pump: RefCell<Option<Waker>>,
     /// Something was done since the pump went to sleep.
     pub(super) is_busy: Cell<bool>,
     /// The pump sleeps for long.
@@ -75,19 +73,19 @@ impl Node {
     pub fn new(config: NodeConfig) -> Rc<Self> {
         Rc::new(Node {
             me: config.port.me(),
-            core: config.core.map(|core| RefCell::new(Core::new(core))),
             merges: Merges::new(config.merger, config.port.doorbell().clone()),
             port: RefCell::new(config.port),
+            inlet: RefCell::new(config.inlet),
+            spare: RefCell::default(),
             shared: config.shared,
             time: TurnTime::new(config.clock),
             receiver: OnceCell::new(),
             effects: RefCell::default(),
             outbox_used: Cell::new(false),
-            counted_copies: Cell::new(0),
-            flags: Cell::new((false, false)),
+            shard_used: Cell::new(false),
+            abroad: Cell::new(0),
+            abroad_before: Cell::new(0),
             phase: Cell::new(Phase::Serving),
-            deadline: Cell::new(None),
-            pump: RefCell::new(None),
             is_busy: Cell::new(false),
             dozes: Cell::new(false),
         })
@@ -107,11 +105,17 @@ impl Node {
         self.port.borrow().doorbell().clone()
     }
 
-    /// Gives an input to a shard: applied at once where it is this executor's, else by ring.
+    /// The seat of this executor's own shard; none where it is a frontend alone.
+    pub(super) fn seat(&self) -> Option<&Seat> {
+        self.shared.seats.get(self.me)
+    }
+
+    /// Gives an input to a shard: applied at once where it is this executor's, or where its executor sleeps; else it goes
+    /// by ring.
     pub fn submit(&self, shard: usize, input: Input) {
         if shard == self.me {
-            self.apply(self.time.now(), input);
-        } else {
+            self.apply(input);
+        } else if let Some(input) = self.run_errand(shard, input) {
             self.port.borrow_mut().send(shard, Frame::Input(input));
             self.outbox_used.set(true);
         }
@@ -126,23 +130,20 @@ impl Node {
 
     /// What every turn ends with, the pump's too: what it had for others leaves, and time goes on.
     fn end_turn(&self) {
-        self.count_copies();
-        if self.outbox_used.replace(false) {
+        if self.shard_used.take()
+            && let Some(seat) = self.seat()
+        {
+            seat.flush(&mut seat.take(), &mut self.spare.borrow_mut());
+        }
+        if self.outbox_used.take() {
             let emptied = self.port.borrow_mut().flush();
             self.outbox_used.set(!emptied);
         }
-        self.time.go_on();
-    }
-
-    fn count_copies(&self) {
-        let Some(core) = &self.core else { return };
-        let core = core.borrow();
-        let bytes =
-            core.held() * limits::COPY_OVERHEAD_BYTES + core.in_flight() * limits::IN_FLIGHT_OVERHEAD_BYTES;
-        let counted = self.counted_copies.replace(bytes);
-        if bytes != counted {
-            self.shared.memory.add(bytes as i64 - counted as i64);
+        let abroad = self.abroad.take();
+        if abroad > 0 {
+            self.abroad_before.set(abroad);
         }
+        self.time.go_on();
     }
 
     /// Gives an accepted connection to a frontend.
@@ -162,99 +163,129 @@ impl Node {
         }
     }
 
-    fn apply(&self, now: Time, input: Input) {
-        let Some(core) = &self.core else {
+    /// Runs the own shard.
+    fn apply(&self, input: Input) {
+        let Some(seat) = self.seat() else {
             debug_assert!(false, "only executors with a shard get inputs");
             return;
         };
-        let _indivisible = Indivisible;
-        let mut effects = self.effects.take();
-        {
-            let mut core = core.borrow_mut();
-            core.apply(now, input, &mut effects);
-            self.publish_flags(&core);
-        }
-        for effect in effects.drain(..) {
-            self.route(effect);
-        }
-        self.effects.replace(effects);
+        self.shard_used.set(true);
+        self.run(self.me, input, || Some(seat.take()), |_| ());
     }
 
-    fn publish_flags(&self, core: &Core) {
-        let flags = (!core.is_empty(), core.is_near_full());
-        if self.flags.replace(flags) != flags {
-            self.shared.publish_flags(self.me, flags.0, flags.1);
+    /// Runs a shard of another executor that sleeps: for little work that is less than to wake it, which takes a dozen
+    /// system calls. Gives the input back where it has to go by ring: what was sent there before is not applied yet,
+    /// somebody else runs the shard, or there is much to do in this turn.
+    fn run_errand(&self, shard: usize, input: Input) -> Option<Input> {
+        let abroad = self.abroad.get();
+        self.abroad.set(abroad + 1);
+        if abroad.max(self.abroad_before.get()) >= limits::ERRANDS_IN_ONE_TURN {
+            return Some(input);
         }
-        if self.phase.get() != Phase::Serving {
-            self.shared.publish_in_flight(self.me, core.in_flight(), true);
-        }
-        let deadline = core.next_deadline();
-        if deadline.is_some_and(|new| self.deadline.get().is_none_or(|old| new < old))
-            && let Some(pump) = &*self.pump.borrow()
-        {
-            pump.wake_by_ref();
-        }
+        let seat = &self.shared.seats[shard];
+        let take = || self.port.borrow().has_seen_to_all(shard).then(|| seat.try_take()).flatten();
+        self.run(shard, input, take, |shard| seat.flush(shard, &mut self.spare.borrow_mut()))
     }
 
-    fn route(&self, effect: Effect) {
-        let frontend = match &effect {
-            Effect::Member(member, _) => member.frontend,
-            Effect::Answer(ticket, _) => ticket.frontend,
-            // Every frontend can; each shard has its own, so that they share the work.
-            Effect::DeadLetter(_) => (self.me % self.shared.frontends()) as u16,
-            Effect::Created(id) => return self.shared.directory.created(id),
-            Effect::Ended(id) => return self.shared.directory.release(id),
-        };
-        if usize::from(frontend) == self.me {
-            self.receive(self.me, effect);
-        } else {
-            self.port.borrow_mut().send(frontend.into(), Frame::Effect(effect));
-            self.outbox_used.set(true);
-        }
-    }
-
-    fn receive(&self, from: usize, effect: Effect) {
-        let Some(receiver) = self.receiver.get() else { return };
-        match effect {
-            Effect::Member(member, event) => receiver.member_event(member, event),
-            Effect::Answer(ticket, answer) => {
-                for (shard, input) in receiver.answer(from, ticket, answer) {
-                    self.submit(shard, input);
-                }
+    /// Applies an input to a shard whose seat can be taken, and receives what it says to this executor.
+    fn run<'s>(
+        &'s self,
+        shard: usize,
+        input: Input,
+        take: impl Fn() -> Option<MutexGuard<'s, Shard>>,
+        leave: impl FnOnce(&mut Shard),
+    ) -> Option<Input> {
+        let mut state = loop {
+            // All that it said before comes first.
+            self.receive_from(shard);
+            let Some(state) = take() else { return Some(input) };
+            if self.inlet.borrow().is_empty_from(shard) {
+                break state;
             }
-            Effect::DeadLetter(letter) => receiver.dead_letter(letter),
-            Effect::Created(_) | Effect::Ended(_) => {}
+        };
+        let mut effects = self.effects.take();
+        self.shared.seats[shard].apply(&mut state, self.time.now(), input, self.me, &mut effects);
+        leave(&mut state);
+        drop(state);
+        self.receive(shard, &mut effects);
+        self.effects.replace(effects);
+        None
+    }
+
+    /// Receives what a shard has said so far.
+    fn receive_from(&self, shard: usize) {
+        loop {
+            let batch = self.inlet.borrow_mut().pop_from(shard);
+            let Some(batch) = batch else { return };
+            self.receive_batch(shard, batch);
+        }
+    }
+
+    fn receive_batch(&self, shard: usize, mut batch: Vec<Effect>) {
+        self.receive(shard, &mut batch);
+        self.spare.borrow_mut().keep(batch, self.shared.seats.len());
+    }
+
+    /// All of it is received before anything that follows is submitted: the answer to that may come at once.
+    fn receive(&self, shard: usize, effects: &mut Vec<Effect>) {
+        let Some(receiver) = self.receiver.get() else { return effects.clear() };
+        let mut next = Vec::new();
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::Member(member, event) => receiver.member_event(member, event),
+                Effect::Answer(ticket, answer) => next.append(&mut receiver.answer(shard, ticket, answer)),
+                Effect::DeadLetter(letter) => receiver.dead_letter(letter),
+                Effect::Created(_) | Effect::Ended(_) => {}
+            }
+        }
+        for (shard, input) in next {
+            self.submit(shard, input);
         }
     }
 
     /// One turn of the pump. Tells whether more is waiting already.
     pub(super) fn turn(&self, frames: &mut Vec<(usize, Frame)>) -> bool {
         self.enter_phase();
+        // Effects before inputs: what an input makes a shard say comes after what it has said.
+        let effects = self.receive_some();
         let drained =
             self.port.borrow_mut().drain(limits::PUMP_TURN_ITEMS, |from, frame| frames.push((from, frame)));
-        let now = self.time.now();
-        if !frames.is_empty() {
+        if effects + drained.items > 0 {
             self.note_work();
         }
         self.merge_patterns();
-        for (from, frame) in frames.drain(..) {
+        for (_, frame) in frames.drain(..) {
             match frame {
-                Frame::Input(input) => self.apply(now, input),
-                Frame::Effect(effect) => self.receive(from, effect),
+                Frame::Input(input) => self.apply(input),
                 Frame::Connection(accepted) => self.receive_connection(accepted),
             }
         }
-        if self.next_deadline().is_some_and(|due| due <= now) {
-            self.apply(now, Input::Tick);
+        if self.is_due() {
+            self.apply(Input::Tick);
         }
         self.outbox_used.set(true);
+        if self.seat().is_some_and(Seat::is_stuck) {
+            self.shard_used.set(true);
+        }
         self.end_turn();
-        drained.more || self.next_deadline().is_some_and(|due| due <= now)
+        drained.more || !self.inlet.borrow().is_empty() || self.is_due()
+    }
+
+    /// Receives what shards have said, as much as one turn takes; how much.
+    fn receive_some(&self) -> usize {
+        let mut items = 0;
+        while items < limits::PUMP_TURN_ITEMS {
+            let popped = self.inlet.borrow_mut().pop();
+            let Some((shard, batch)) = popped else { break };
+            items += batch.len();
+            self.receive_batch(shard, batch);
+        }
+        items
     }
 
     fn merge_patterns(&self) {
-        if let Some(core) = &self.core {
-            self.merges.advance(&mut core.borrow_mut(), !self.is_busy.get());
+        if let Some(seat) = self.seat() {
+            self.merges.advance(&mut seat.take().core, !self.is_busy.get());
         }
     }
 
@@ -264,57 +295,28 @@ impl Node {
         if before == phase {
             return;
         }
-        if before == Phase::Serving && self.core.is_some() {
-            self.apply(self.time.now(), Input::Drain { grace: self.shared.grace });
+        if before == Phase::Serving && self.seat().is_some() {
+            self.apply(Input::Drain { grace: self.shared.grace });
         }
         if let Some(receiver) = self.receiver.get() {
             receiver.phase(phase);
         }
     }
 
+    fn is_due(&self) -> bool {
+        self.next_deadline().is_some_and(|due| due <= self.time.now())
+    }
+
     pub(super) fn next_deadline(&self) -> Option<Time> {
-        self.core.as_ref().and_then(|core| core.borrow().next_deadline())
+        self.seat().and_then(Seat::next_deadline)
     }
 
     /// Whether a turn of the pump would find something to do.
     pub(super) fn has_work(&self) -> bool {
-        self.port.borrow().has_work() || self.merges.has_result() || self.shared.phase() != self.phase.get()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-    use crate::memory::Memory;
-    use crate::ring::Mesh;
-    use crate::shard::Layout;
-
-    fn node() -> Rc<Node> {
-        let port = Mesh::new(1, limits::RING_SLOTS).into_ports().pop().expect("one executor has one port");
-        let layout = Layout { cores: vec![0], shards: 1, frontends: 1 };
-        let memory = Memory::new(1, 1);
-        Node::new(NodeConfig {
-            port,
-            core: None,
-            merger: Merger::start().expect("a thread"),
-            shared: Arc::new(Shared::new(layout.placement(), 1, 1, Duration::ZERO, memory)),
-            clock: Clock::start(),
-        })
-    }
-
-    /// A task that comes after a long sleep must not find the time at which the executor fell asleep.
-    #[test]
-    fn no_turn_leaves_its_time_behind() {
-        let node = node();
-        let turns: [&dyn Fn(&Node); 2] = [&|node| assert!(!node.turn(&mut Vec::new())), &Node::flush];
-        for turn in turns {
-            let early = node.time.now();
-            assert_eq!(node.time.now(), early, "all of a turn happens at one moment");
-            turn(&node);
-            let after = node.time.clock.now();
-            assert!(node.time.now() >= after, "the next one has a time of its own");
-        }
+        self.port.borrow().has_work()
+            || !self.inlet.borrow().is_empty()
+            || self.seat().is_some_and(Seat::can_flush)
+            || self.merges.has_result()
+            || self.shared.phase() != self.phase.get()
     }
 }

@@ -33,19 +33,18 @@ impl Node {
         let heartbeat = if is_busy { limits::BUSY_HEARTBEAT } else { limits::HEARTBEAT };
         let heartbeat = self.time.clock.now() + heartbeat;
         let due = self.next_deadline().map_or(heartbeat, |due| due.min(heartbeat));
-        self.deadline.set(Some(due));
+        if let Some(seat) = self.seat() {
+            seat.sleeps_until(due);
+        }
         self.dozes.set(!is_busy);
         let mut timer = pin!(runtime::sleep_until(self.time.clock.instant(due)));
         let mut backstop = pin!(runtime::sleep_until(self.time.clock.instant(due + limits::BUSY_HEARTBEAT)));
         let mut slept = false;
         poll_fn(|cx| {
-            let has_waker = self.pump.borrow().as_ref().is_some_and(|waker| waker.will_wake(cx.waker()));
-            if !has_waker {
-                *self.pump.borrow_mut() = Some(cx.waker().clone());
-            }
             let is_due = timer.as_mut().poll(cx).is_ready() || backstop.as_mut().poll(cx).is_ready();
             // Whatever wakes the task ends the sleep: the next turn looks at everything.
-            if slept || is_due || !doorbell.park(cx.waker(), || self.has_work()) {
+            let has_work = || self.has_work() || self.next_deadline().is_some_and(|earlier| earlier < due);
+            if slept || is_due || !doorbell.park(cx.waker(), has_work) {
                 return Poll::Ready(());
             }
             slept = true;
@@ -53,15 +52,15 @@ impl Node {
         })
         .await;
         self.dozes.set(false);
+        if let Some(seat) = self.seat() {
+            seat.woke_up();
+        }
     }
 
     /// A task of this executor has done something: from now on the pump looks around often.
     pub(super) fn note_work(&self) {
-        if !self.is_busy.replace(true)
-            && self.dozes.replace(false)
-            && let Some(pump) = &*self.pump.borrow()
-        {
-            pump.wake_by_ref();
+        if !self.is_busy.replace(true) && self.dozes.replace(false) {
+            self.doorbell().ring();
         }
     }
 }

@@ -1,9 +1,12 @@
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-use super::{Directory, Placement};
+use super::seat::{Seat, SeatConfig};
+use super::{Directory, Layout, Placement};
+use crate::core::{Core, CoreConfig, Effect};
 use crate::memory::Memory;
+use crate::ring::{Doorbell, Outlet};
 
 /// Where the process is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,38 +27,41 @@ pub struct Shared {
     pub grace: Duration,
     pub memory: &'static Memory,
     phase: AtomicU8,
-    shards: Vec<ShardFlags>,
+    /// That of each shard, in order.
+    pub(super) seats: Vec<Seat>,
     /// Open connections of each frontend.
     connections: Vec<AtomicUsize>,
 }
 
-#[derive(Default)]
-struct ShardFlags {
-    /// Some subscription lives there: publishes must come.
-    live: AtomicBool,
-    /// Some REJECT subscription there has little room: a publish may be refused.
-    near_full: AtomicBool,
-    in_flight: AtomicU64,
-    /// The shard has seen that the process drains.
-    drains: AtomicBool,
-}
-
 impl Shared {
+    /// `outlets` are the ways out of the shards, one each, in order; `bells` the doorbells of the executors.
     pub fn new(
-        placement: Placement,
-        shards: usize,
-        frontends: usize,
+        layout: &Layout,
+        core: &CoreConfig,
+        outlets: Vec<Outlet<Effect>>,
+        bells: &[Arc<Doorbell>],
         grace: Duration,
         memory: &'static Memory,
     ) -> Self {
+        let directory = Arc::<Directory>::default();
+        let seat = |(shard, (outlet, bell)): (usize, (Outlet<Effect>, &Arc<Doorbell>))| {
+            Seat::new(SeatConfig {
+                core: Core::new(core.clone()),
+                outlet,
+                bell: bell.clone(),
+                directory: directory.clone(),
+                memory,
+                any_frontend: shard % layout.frontends,
+            })
+        };
         Shared {
-            directory: Arc::new(Directory::default()),
-            placement,
+            seats: outlets.into_iter().zip(bells).enumerate().map(seat).collect(),
+            directory,
+            placement: layout.placement(),
             grace,
             memory,
             phase: AtomicU8::new(Phase::Serving as u8),
-            shards: (0..shards).map(|_| ShardFlags::default()).collect(),
-            connections: (0..frontends).map(|_| AtomicUsize::new(0)).collect(),
+            connections: (0..layout.frontends).map(|_| AtomicUsize::new(0)).collect(),
         }
     }
 
@@ -72,33 +78,20 @@ impl Shared {
         self.phase.store(phase as u8, SeqCst);
     }
 
-    /// By a shard, before any effect of what it applied leaves it: who reads the flags after a
-    /// member's first frame reads at least what was true then.
-    pub fn publish_flags(&self, shard: usize, live: bool, near_full: bool) {
-        // Who sees that a shard lives sees also whether it is near full.
-        self.shards[shard].near_full.store(near_full, SeqCst);
-        self.shards[shard].live.store(live, SeqCst);
-    }
-
-    pub fn publish_in_flight(&self, shard: usize, in_flight: u64, drains: bool) {
-        self.shards[shard].in_flight.store(in_flight, SeqCst);
-        self.shards[shard].drains.store(drains, SeqCst);
-    }
-
     /// The shards that a publish must come to.
     pub fn live_shards(&self) -> impl Iterator<Item = usize> + '_ {
-        let live = |(shard, flags): (usize, &ShardFlags)| flags.live.load(SeqCst).then_some(shard);
-        self.shards.iter().enumerate().filter_map(live)
+        let live = |(shard, seat): (usize, &Seat)| seat.is_live().then_some(shard);
+        self.seats.iter().enumerate().filter_map(live)
     }
 
     /// Whether any publish may be refused.
     pub fn is_near_full(&self) -> bool {
-        self.shards.iter().any(|flags| flags.near_full.load(SeqCst))
+        self.seats.iter().any(Seat::is_near_full)
     }
 
     /// Whether every shard drains and nothing is in flight any more.
     pub fn is_drained(&self) -> bool {
-        self.shards.iter().all(|flags| flags.drains.load(SeqCst) && flags.in_flight.load(SeqCst) == 0)
+        self.seats.iter().all(Seat::is_drained)
     }
 
     pub fn frontends(&self) -> usize {
