@@ -5,6 +5,7 @@
 
 pub mod environment;
 pub mod html;
+mod rounds;
 #[cfg(test)]
 pub mod sample;
 mod summary;
@@ -37,7 +38,7 @@ impl Report {
 }
 
 /// One measurement: a scenario with one set of parameters.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Run {
     /// The subcommand, such as `queue`.
     pub scenario: &'static str,
@@ -64,6 +65,9 @@ pub struct Run {
     /// What the reader must know to believe the numbers: saturation, a busy client, a step left out.
     pub notes: Vec<String>,
     pub verdict: Verdict,
+    /// All rounds as they were made, where this is the one in the middle of several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<Run>,
 }
 
 impl Run {
