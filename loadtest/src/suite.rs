@@ -33,6 +33,7 @@ const QUICK: &[&str] = &[
     "connections --duration 2s --warm-up 0s",
     "soak --duration 8s --warm-up 500ms",
     "prefetch --depths 1,16,256 --duration 2s --warm-up 500ms",
+    "scale --groups 1,100,10000 --members 1,100,10000 --waiting 10,1000,1000000 --duration 2s --warm-up 500ms",
 ];
 
 /// What proves that the promises are kept, and measures nothing: about half a minute.
@@ -49,9 +50,10 @@ const SMOKE: &[&str] = &[
     "connections --streams 200 --duration 200ms --warm-up 0s",
     "patterns --patterns 1000 --duration 1s --warm-up 0s",
     "soak --duration 2s --warm-up 0s",
+    "scale --groups 1,20 --members 1,20 --waiting 10,1000 --duration 300ms --warm-up 0s",
 ];
 
-/// What a decision is based on: about half an hour.
+/// What a decision is based on: more than half an hour.
 const FULL: &[&str] = &[
     "queue --max-in-flight 1 --outstanding 1",
     "queue --max-in-flight 16",
@@ -67,6 +69,8 @@ const FULL: &[&str] = &[
     "fanout --subscribers 10000 --connections 10",
     "latency --sweep --duration 5s",
     "patterns --patterns 10000,100000,1000000",
+    "patterns --patterns 10000,100000,1000000 --publish stream --outstanding 1000",
+    "patterns --patterns 1000000 --topics 1000000 --publish stream --outstanding 1000",
     "confirm",
     "confirm --publish stream --outstanding 64,4096",
     "failover",
@@ -79,6 +83,7 @@ const FULL: &[&str] = &[
     "connections --streams 1000,10000",
     "soak --duration 10m",
     "prefetch",
+    "scale --duration 5s --warm-up 1s",
 ];
 
 /// Goes through the set as often as asked: all of it each time, so that what changes on the machine meanwhile meets all

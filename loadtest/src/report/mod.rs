@@ -57,6 +57,8 @@ pub struct Run {
     /// Times that were measured, the most telling first.
     pub distributions: Vec<Distribution>,
     pub cost: Option<Cost>,
+    /// Name of the run of this scenario that its CPU a message is to be compared with.
+    pub compared_with: Option<String>,
     pub client: Option<ClientCost>,
     /// What only this scenario measures.
     pub figures: Vec<Figure>,

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::*;
 
 const SCENARIOS: &str =
-    "queue fanout latency patterns confirm failover churn slow connections soak prefetch all";
+    "queue fanout latency patterns confirm failover churn slow connections soak prefetch scale all";
 
 #[tokio::test]
 async fn refusals_are_counted_and_told_and_no_failure() {
