@@ -171,6 +171,8 @@ pub struct Stats {
     pub patterns: u64,
     /// Bytes of waiting and in-flight messages, each subscription counting its own.
     pub held_bytes: u64,
+    /// Merges of the pattern index, each from its beginning to its end.
+    pub pattern_index_merges: u64,
     pub counters: Counters,
 }
 
@@ -185,6 +187,7 @@ impl Stats {
         self.in_flight += other.in_flight;
         self.patterns += other.patterns;
         self.held_bytes += other.held_bytes;
+        self.pattern_index_merges += other.pattern_index_merges;
         self.counters.add(&other.counters);
     }
 }

@@ -220,6 +220,7 @@ impl Core {
             subscriptions: self.subscriptions.len() as u64,
             members: self.members.len() as u64,
             patterns: self.index.patterns() as u64,
+            pattern_index_merges: self.index.merges(),
             in_flight: self.books.in_flight,
             counters: self.books.counters.clone(),
             ..Stats::default()
