@@ -37,6 +37,8 @@ pub enum MemberEvent {
     Draining(Duration),
     /// The broker ends the stream.
     End(EndReason),
+    /// It has left, as its frontend said: what is published from now on does not find it.
+    Left,
 }
 
 /// One delivery of a message to one member.
