@@ -20,6 +20,8 @@ pub struct Phases {
     /// Seconds since the measurement began, and what the broker used until then.
     pub samples: Vec<(f64, Usage)>,
     pub busy: Busy,
+    /// The fewest copies of messages that were in the broker when it was looked at.
+    pub least_outstanding: u64,
     /// What the broker had in flight when everything was acked.
     pub left_in_flight: u64,
 }
@@ -49,6 +51,11 @@ impl Measured {
     /// The broker when all streams were open and nothing had been sent.
     pub fn idle(&self) -> &Usage {
         &self.phases.idle
+    }
+
+    /// The fewest copies of messages that were in the broker at one time.
+    pub fn least_outstanding(&self) -> u64 {
+        self.phases.least_outstanding
     }
 
     /// A run of the report with all that every scenario has. `unit`: what an arrival is called.

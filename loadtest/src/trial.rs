@@ -36,6 +36,8 @@ pub struct Trial {
     phase: watch::Sender<Phase>,
     /// Roles that are not ready yet.
     opening: AtomicUsize,
+    /// Roles that have something to do when all others are ready.
+    preparing: AtomicUsize,
     /// Publishers, and others that end by themselves, that have not ended yet.
     active: AtomicUsize,
     failure: Mutex<Option<Failure>>,
@@ -55,6 +57,7 @@ impl Trial {
             gate: Gate { bound: most_outstanding, waiting: AtomicUsize::new(0), opened: Notify::new() },
             phase: watch::Sender::new(Phase::Opening),
             opening: AtomicUsize::new(0),
+            preparing: AtomicUsize::new(0),
             active: AtomicUsize::new(0),
             failure: Mutex::new(None),
             notes: Mutex::new(Vec::new()),

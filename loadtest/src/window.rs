@@ -11,6 +11,9 @@ pub struct Window {
 }
 
 impl Window {
+    /// Ends never, and nothing of it is measured.
+    pub const ENDLESS: Window = Window { start: 0, measured_from: Nanos::MAX, until: Nanos::MAX };
+
     pub fn measures(&self, moment: Nanos) -> bool {
         (self.measured_from..self.until).contains(&moment)
     }

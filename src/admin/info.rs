@@ -74,9 +74,10 @@ impl Admin for AdminService {
         let connections = self.frontend.node.shared.all_connections() as u64;
         let stats = stats(Rc::clone(&self.frontend), self.facts.layout.shards);
         let stats = SendWrapper::new(stats).await?;
+        let merges = ("pattern_index_merges", stats.pattern_index_merges);
         let mut counters: HashMap<String, u64> = HashMap::new();
         let frontends = self.facts.counters.iter().flat_map(|counters| counters.named());
-        for (name, count) in stats.counters.named().chain(frontends) {
+        for (name, count) in stats.counters.named().chain([merges]).chain(frontends) {
             *counters.entry(name.into()).or_default() += count;
         }
         let process = ProcessFigures::read();

@@ -37,6 +37,8 @@ pub enum MemberEvent {
     Draining(Duration),
     /// The broker ends the stream.
     End(EndReason),
+    /// It has left, as its frontend said: what is published from now on does not find it.
+    Left,
 }
 
 /// One delivery of a message to one member.
@@ -171,6 +173,8 @@ pub struct Stats {
     pub patterns: u64,
     /// Bytes of waiting and in-flight messages, each subscription counting its own.
     pub held_bytes: u64,
+    /// Merges of the pattern index, each from its beginning to its end.
+    pub pattern_index_merges: u64,
     pub counters: Counters,
 }
 
@@ -185,6 +189,7 @@ impl Stats {
         self.in_flight += other.in_flight;
         self.patterns += other.patterns;
         self.held_bytes += other.held_bytes;
+        self.pattern_index_merges += other.pattern_index_merges;
         self.counters.add(&other.counters);
     }
 }

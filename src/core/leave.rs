@@ -4,6 +4,15 @@ use super::{Core, Counter, SubscriptionKey};
 use crate::model::{MemberId, Time};
 
 impl Core {
+    /// A stream is over, says its frontend, which hears when that is done.
+    pub(super) fn leave_as_told(&mut self, now: Time, member: MemberId, effects: &mut Vec<Effect>) {
+        // Whose stream was ended from here has heard that.
+        if self.members.contains_key(&member) {
+            self.leave(now, member, effects);
+            effects.push(Effect::Member(member, MemberEvent::Left));
+        }
+    }
+
     /// A stream is over: what the member held goes to others at once, or as soon as one has room.
     pub(super) fn leave(&mut self, now: Time, member: MemberId, effects: &mut Vec<Effect>) {
         let Some((key, member_key)) = self.members.remove(&member) else { return };

@@ -139,7 +139,7 @@ impl Core {
         self.expire(now, effects);
         match input {
             Input::Open { member, spec } => self.open(now, member, *spec, effects),
-            Input::Leave { member } => self.leave(now, member, effects),
+            Input::Leave { member } => self.leave_as_told(now, member, effects),
             Input::Publish { ticket, message } => self.publish(now, ticket, &message, effects),
             Input::Accept { ticket, message } => self.accept_everywhere(now, ticket, &message, effects),
             Input::Reserve { ticket, message } => self.reserve(ticket, message, effects),
@@ -220,6 +220,7 @@ impl Core {
             subscriptions: self.subscriptions.len() as u64,
             members: self.members.len() as u64,
             patterns: self.index.patterns() as u64,
+            pattern_index_merges: self.index.merges(),
             in_flight: self.books.in_flight,
             counters: self.books.counters.clone(),
             ..Stats::default()

@@ -245,6 +245,7 @@ impl Receiver for Frontend {
             MemberEvent::Attached => {}
             MemberEvent::Refused(refusal) => session.ended_by_shard(refusal.into()),
             MemberEvent::End(reason) => session.ended_by_shard(reason.into()),
+            MemberEvent::Left => session.has_left(),
             MemberEvent::Started(id) => session.push(convert::started(&id)),
             MemberEvent::Role(role) => session.push(convert::role(role)),
             MemberEvent::Deliver(delivery) => session.push(WireEvent::Message(delivery)),

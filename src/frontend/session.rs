@@ -23,6 +23,8 @@ pub struct Session {
     events: RefCell<VecDeque<WireEvent>>,
     ended: RefCell<Option<Failure>>,
     has_ended: Cell<bool>,
+    /// The shard was told that the member leaves, and has not yet said that it has.
+    is_leaving: Cell<bool>,
     reader: WakerSlot,
     /// Taken by the connection and not yet told to the shard.
     taken_messages: Cell<u32>,
@@ -38,6 +40,7 @@ impl Session {
             events: RefCell::default(),
             ended: RefCell::default(),
             has_ended: Cell::new(false),
+            is_leaving: Cell::new(false),
             reader: WakerSlot::default(),
             taken_messages: Cell::new(0),
             taken_bytes: Cell::new(0),
@@ -55,7 +58,11 @@ impl Session {
         self.shard.get()
     }
 
+    /// What comes after the end is lost.
     pub fn push(&self, event: WireEvent) {
+        if self.has_ended() {
+            return;
+        }
         let mut events = self.events.borrow_mut();
         // A role that nobody has read yet is outdated by the next: who does not read holds one.
         match events.back_mut() {
@@ -69,15 +76,28 @@ impl Session {
     /// The shard has ended the membership already.
     pub fn ended_by_shard(&self, failure: Failure) {
         self.shard.set(None);
+        self.is_leaving.set(false);
         self.end(failure);
     }
 
-    /// Ends the response side, after the events that are queued.
+    /// The shard has done as it was told by [`leave`](Self::leave).
+    pub fn has_left(&self) {
+        self.is_leaving.set(false);
+        self.reader.wake();
+    }
+
+    /// Ends the response side, after the events that are queued and once the member has left: who hears of the end must
+    /// not be counted by a publish that begins then.
     pub fn end(&self, failure: Failure) {
         if !self.has_ended.replace(true) {
             *self.ended.borrow_mut() = Some(failure);
         }
         self.reader.wake();
+    }
+
+    /// The events that are queued go to nobody.
+    pub fn forget_events(&self) {
+        self.events.borrow_mut().clear();
     }
 
     /// Events that the connection has not taken yet.
@@ -93,13 +113,14 @@ impl Session {
     /// Ends the membership, if it still lasts.
     pub fn leave(&self, node: &Node) {
         if let Some(shard) = self.shard.take() {
+            self.is_leaving.set(true);
             node.submit(shard, Input::Leave { member: self.member });
         }
     }
 
     /// Whether there is something to take. Else this task is woken when there is.
     pub fn poll_news(&self, cx: &Context<'_>) -> Poll<()> {
-        if self.unread() > 0 || self.has_ended() {
+        if self.unread() > 0 || self.may_end() {
             return Poll::Ready(());
         }
         self.reader.remember(cx);
@@ -113,7 +134,11 @@ impl Session {
 
     /// Why the stream ends, once all its events are taken; once.
     pub fn take_end(&self) -> Option<Failure> {
-        if self.unread() > 0 { None } else { self.ended.take() }
+        if self.unread() == 0 && self.may_end() { self.ended.take() } else { None }
+    }
+
+    fn may_end(&self) -> bool {
+        self.has_ended() && !self.is_leaving.get()
     }
 
     /// About the bytes that the next events take on the wire, with their frames: of all, or of so many as have these bytes.

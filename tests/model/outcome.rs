@@ -41,6 +41,7 @@ pub enum Told {
     Lagged(u64),
     Draining(Duration),
     End(EndReason),
+    Left,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -96,6 +97,7 @@ impl From<MemberEvent> for Told {
             MemberEvent::Lagged(dropped) => Told::Lagged(dropped),
             MemberEvent::Draining(grace) => Told::Draining(grace),
             MemberEvent::End(reason) => Told::End(reason),
+            MemberEvent::Left => Told::Left,
         }
     }
 }

@@ -80,7 +80,7 @@ impl Twin {
         self.expire();
         match input {
             Input::Open { member, spec } => self.open(*member, spec),
-            Input::Leave { member } => self.leave(*member),
+            Input::Leave { member } => self.leave_as_told(*member),
             Input::Publish { ticket, message } => self.publish(*ticket, message),
             Input::Accept { ticket, message } => self.accept(*ticket, message),
             Input::Reserve { ticket, message } => self.reserve(*ticket, message),

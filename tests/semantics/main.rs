@@ -3,6 +3,12 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+#[path = "../pattern_index/chance.rs"]
+#[allow(dead_code, reason = "the pattern index's own tests use the rest")]
+mod chance;
+#[path = "../pattern_syntax/reference.rs"]
+mod reference;
+
 mod wire;
 mod workers;
 
@@ -36,6 +42,7 @@ mod nack;
 mod options;
 mod order;
 mod panics;
+mod pattern_churn;
 mod pattern_errors;
 mod patterns;
 mod publish_batch;

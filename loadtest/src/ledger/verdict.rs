@@ -82,6 +82,19 @@ impl Verdict {
         }
     }
 
+    /// Adds what another run of the same kind has to say.
+    pub fn add(&mut self, other: &Verdict) {
+        self.sent += other.sent;
+        self.refused += other.refused;
+        self.unknown += other.unknown;
+        self.delivered += other.delivered;
+        self.redelivered += other.redelivered;
+        for (promise, count) in &other.broken {
+            *self.broken.entry(*promise).or_default() += count;
+        }
+        self.named.extend(other.named.iter().cloned());
+    }
+
     pub fn passed(&self) -> bool {
         self.broken.is_empty()
     }

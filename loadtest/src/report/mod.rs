@@ -5,6 +5,7 @@
 
 pub mod environment;
 pub mod html;
+mod rounds;
 #[cfg(test)]
 pub mod sample;
 mod summary;
@@ -37,7 +38,7 @@ impl Report {
 }
 
 /// One measurement: a scenario with one set of parameters.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Run {
     /// The subcommand, such as `queue`.
     pub scenario: &'static str,
@@ -56,6 +57,8 @@ pub struct Run {
     /// Times that were measured, the most telling first.
     pub distributions: Vec<Distribution>,
     pub cost: Option<Cost>,
+    /// Name of the run of this scenario that its CPU a message is to be compared with.
+    pub compared_with: Option<String>,
     pub client: Option<ClientCost>,
     /// What only this scenario measures.
     pub figures: Vec<Figure>,
@@ -64,6 +67,9 @@ pub struct Run {
     /// What the reader must know to believe the numbers: saturation, a busy client, a step left out.
     pub notes: Vec<String>,
     pub verdict: Verdict,
+    /// All rounds as they were made, where this is the one in the middle of several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<Run>,
 }
 
 impl Run {

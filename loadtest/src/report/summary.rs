@@ -99,8 +99,19 @@ pub fn summary(runs: &[&Run]) -> Grid {
     let unit = runs.first().map_or("", |run| run.unit);
     let one_unit = runs.iter().all(|run| run.unit == unit) && !unit.is_empty();
     let rate = if one_unit { unit } else { "rate" };
-    let mut grid =
-        Grid::new(&["run", rate, "p50", "p99", "p99.9", "max", "CPU each", "cores", "peak RSS", "ledger"]);
+    let mut grid = Grid::new(&[
+        "run",
+        rate,
+        "p50",
+        "p99",
+        "p99.9",
+        "max",
+        "CPU each",
+        "CPU ratio",
+        "cores",
+        "peak RSS",
+        "ledger",
+    ]);
     let fastest = runs.iter().filter_map(|run| run.achieved).fold(0.0, f64::max);
     for run in runs {
         let first = run.distributions.first();
@@ -119,12 +130,21 @@ pub fn summary(runs: &[&Run]) -> Grid {
             time(|times| percentile(times, 0.999, times.p999_us)),
             time(|times| units::time(times.max_us)),
             or_none(cost.and_then(|cost| cost.cpu_us_per_message), units::time),
+            or_none(cpu_ratio(run, runs), |ratio| format!("{ratio:.2}")),
             or_none(cost, |cost| units::cores(cost.cores)),
             or_none(cost, |cost| units::bytes(cost.peak_resident_bytes as f64)),
             judgement(run),
         ]);
     }
     grid.without_empty_columns()
+}
+
+/// CPU a message, as a multiple of that of the run that it is to be compared with.
+fn cpu_ratio(run: &Run, runs: &[&Run]) -> Option<f64> {
+    let name = run.compared_with.as_ref()?;
+    let other = runs.iter().find(|other| other.name == *name)?;
+    let each = |run: &Run| run.cost.as_ref()?.cpu_us_per_message;
+    Some(each(run)? / each(other)?).filter(|ratio| ratio.is_finite())
 }
 
 /// As in `100 k/s → 98.2 k/s`; `≥` where the load test and not the broker was at its end.

@@ -228,6 +228,22 @@ mod tests {
     }
 
     #[test]
+    fn cpu_is_compared_with_that_of_another_run() {
+        let mut report = sample::report();
+        report.runs.truncate(2);
+        assert!(!text(&report).contains("CPU ratio"), "where none is to be compared with another");
+        let first = report.runs[0].name.clone();
+        for (run, each) in report.runs.iter_mut().zip([10.0, 12.5]) {
+            run.compared_with = Some(first.clone());
+            if let Some(cost) = &mut run.cost {
+                cost.cpu_us_per_message = Some(each);
+            }
+        }
+        let text = text(&report);
+        assert!([" CPU ratio ", " 1.00 ", " 1.25 "].iter().all(|said| text.contains(said)), "{text}");
+    }
+
+    #[test]
     fn markdown_has_tables_that_markdown_reads() {
         let mut report = sample::report();
         report.runs[0].name = "a|b <i> *c*".to_owned();

@@ -22,6 +22,8 @@ const QUICK: Nanos = 500_000_000;
 pub enum Pace {
     /// As fast as the broker confirms and the trial's gate lets it.
     Saturate,
+    /// The same, and no more than so many.
+    Count(u64),
     /// Open loop: so many a second of all publishers together; this is number `turn` of `publishers`.
     Rate { total: f64, turn: usize, publishers: usize },
 }
@@ -31,6 +33,13 @@ impl Pace {
     pub fn new(total: Option<f64>, turn: usize, publishers: usize) -> Self {
         total.map_or(Pace::Saturate, |total| Pace::Rate { total, turn, publishers })
     }
+}
+
+/// What is still to come.
+enum Supply {
+    Endless,
+    Count(u64),
+    Schedule(Schedule),
 }
 
 /// One message on its way.
@@ -48,7 +57,7 @@ pub struct Source {
     lanes: Vec<(LaneId, Template)>,
     /// How many receivers a message of each lane reaches.
     audiences: Vec<u32>,
-    schedule: RefCell<Option<Schedule>>,
+    supply: RefCell<Supply>,
     next_lane: RefCell<usize>,
     /// Messages sent and not answered yet.
     unanswered: Cell<usize>,
@@ -67,10 +76,11 @@ impl Source {
         window: Window,
         alarm: Alarm,
     ) -> Self {
-        let schedule = match pace {
-            Pace::Saturate => None,
+        let supply = match pace {
+            Pace::Saturate => Supply::Endless,
+            Pace::Count(count) => Supply::Count(count),
             Pace::Rate { total, turn, publishers } => {
-                Some(Schedule::new(window.start, total, turn, publishers))
+                Supply::Schedule(Schedule::new(window.start, total, turn, publishers))
             }
         };
         let audience = |(lane, _): &(LaneId, Template)| station.trial.ledger.audience(*lane);
@@ -82,8 +92,8 @@ impl Source {
             window,
             next_lane: RefCell::new(0),
             unanswered: Cell::new(0),
-            allowed: Cell::new(if schedule.is_some() { usize::MAX } else { 1 }),
-            schedule: RefCell::new(schedule),
+            allowed: Cell::new(if matches!(supply, Supply::Schedule(_)) { usize::MAX } else { 1 }),
+            supply: RefCell::new(supply),
             bystanders,
             alarm,
         }
@@ -92,16 +102,18 @@ impl Source {
     /// The next message, if it may go now.
     pub fn next(&self, now: Nanos) -> Option<Sent> {
         let trial = &self.station.trial;
-        if !self.is_allowed() {
+        if !self.is_allowed() || now >= self.window.until {
             return None;
         }
-        let intended = match &mut *self.schedule.borrow_mut() {
-            None if now < self.window.until && trial.gate.room(&trial.ledger) > 0 => now,
-            None => return None,
-            Some(schedule) if schedule.due() < self.window.until && now < self.window.until => {
-                schedule.take(now)?
+        let has_room = || trial.gate.room(&trial.ledger) > 0;
+        let intended = match &mut *self.supply.borrow_mut() {
+            Supply::Endless if has_room() => now,
+            Supply::Count(left) if *left > 0 && has_room() => {
+                *left -= 1;
+                now
             }
-            Some(_) => return None,
+            Supply::Schedule(schedule) if schedule.due() < self.window.until => schedule.take(now)?,
+            _ => return None,
         };
         let lane = self.next_lane.replace_with(|lane| (*lane + 1) % self.lanes.len());
         let id = self.lanes[lane].0;
@@ -120,14 +132,21 @@ impl Source {
 
     /// Whether there will be no next message.
     pub fn is_over(&self, now: Nanos) -> bool {
-        let all_due = |schedule: &Schedule| schedule.due() >= self.window.until;
-        now >= self.window.until || self.schedule.borrow().as_ref().is_some_and(all_due)
+        now >= self.window.until
+            || match &*self.supply.borrow() {
+                Supply::Endless => false,
+                Supply::Count(left) => *left == 0,
+                Supply::Schedule(schedule) => schedule.due() >= self.window.until,
+            }
     }
 
     /// Waits until there may be a next message, or none will come.
     pub async fn wait(&self) -> Result<(), Failure> {
         let trial = &self.station.trial;
-        let due = self.schedule.borrow().as_ref().map(Schedule::due);
+        let due = match &*self.supply.borrow() {
+            Supply::Schedule(schedule) => Some(schedule.due()),
+            Supply::Endless | Supply::Count(_) => None,
+        };
         match due {
             Some(due) => self.alarm.until(due.min(self.window.until)).await.doing("waiting for a timer"),
             // An answer comes first.
@@ -182,7 +201,7 @@ impl Source {
 
     /// Books what the schedule wanted sent and this publisher never got to.
     pub fn finish(&self) {
-        let Some(schedule) = &mut *self.schedule.borrow_mut() else { return };
+        let Supply::Schedule(schedule) = &mut *self.supply.borrow_mut() else { return };
         let now = clock::now();
         let mut recorder = self.station.recorder.borrow_mut();
         let mut unsent = 0_u64;

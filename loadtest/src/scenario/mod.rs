@@ -10,6 +10,7 @@ pub mod latency;
 pub mod patterns;
 pub mod prefetch;
 pub mod queue;
+pub mod scale;
 pub mod slow;
 pub mod soak;
 
@@ -31,6 +32,8 @@ pub enum Scenario {
     Confirm(confirm::Options),
     /// A work queue at rising max_in_flight.
     Prefetch(prefetch::Options),
+    /// What a message costs as groups, members and waiting messages grow in number.
+    Scale(scale::Options),
     /// Many live patterns, of which each message matches one.
     Patterns(patterns::Options),
     /// Workers and active singletons killed under load, and how long until others have what they held.
@@ -58,6 +61,7 @@ impl Scenario {
             Scenario::Latency(options) => latency::run(lab, options).await,
             Scenario::Confirm(options) => confirm::run(lab, options).await,
             Scenario::Prefetch(options) => prefetch::run(lab, options).await,
+            Scenario::Scale(options) => scale::run(lab, options).await,
             Scenario::Patterns(options) => patterns::run(lab, options).await,
             Scenario::Failover(options) => failover::run(lab, options).await,
             Scenario::Churn(options) => churn::run(lab, options).await,

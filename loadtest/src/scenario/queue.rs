@@ -56,6 +56,14 @@ pub struct Options {
     /// Messages a second of all publishers together [default: as fast as they go].
     #[arg(long, value_name = "R")]
     pub rate: Option<f64>,
+
+    /// Messages that are in the queues, all together, before it begins, and wait there while others come and go.
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "rate")]
+    pub backlog: u32,
+
+    /// Messages in the broker at most, beside the backlog [default: what publishers and workers together may have].
+    #[arg(long, value_name = "N", conflicts_with = "rate", value_parser = clap::value_parser!(u32).range(1..))]
+    pub in_broker: Option<u32>,
 }
 
 impl Options {
@@ -78,7 +86,24 @@ impl Options {
     fn name(&self) -> String {
         let Options { publishers, workers, groups, max_in_flight, ack, .. } = self;
         let groups = if *groups == 1 { String::new() } else { format!(", {groups} groups") };
-        format!("{publishers} → {workers}{groups}, {max_in_flight} in flight, {}, {ack}", self.publish)
+        let backlog = if self.backlog == 0 { String::new() } else { format!(", {} waiting", self.backlog) };
+        format!(
+            "{publishers} → {workers}{groups}{backlog}, {max_in_flight} in flight, {}, {ack}",
+            self.publish
+        )
+    }
+
+    /// Messages that the broker has at most.
+    fn most(&self) -> u64 {
+        let many = |count: u32, each: u32| u64::from(count) * u64::from(each);
+        let all = many(self.publishers, self.outstanding) + many(self.workers, self.max_in_flight);
+        u64::from(self.backlog) + self.in_broker.map_or(all, u64::from)
+    }
+
+    /// What one of the publishers adds to the backlog.
+    fn share(&self, publisher: usize) -> u64 {
+        let (each, rest) = (self.backlog / self.publishers, self.backlog % self.publishers);
+        u64::from(each) + u64::from((publisher as u32) < rest)
     }
 }
 
@@ -111,8 +136,7 @@ pub async fn measure(
             lanes.push(plan.lane(name, *group..=*group, is_ordered));
         }
     }
-    let most = options.publishers * options.outstanding + options.workers * options.max_in_flight;
-    let trial = Trial::new(&broker, plan.build(), u64::from(most));
+    let trial = Trial::new(&broker, plan.build(), options.most());
     let topics: Vec<String> =
         (0..options.groups).map(|group| trial.unique(&format!("queue.{group}"))).collect();
 
@@ -131,8 +155,14 @@ pub async fn measure(
             pace: Pace::new(options.rate, turn, options.publishers as usize),
             bystanders: 0,
         };
-        crew.active(|station| publisher.run(station));
+        let backlog = options.share(turn);
+        crew.active(move |station| publisher.run_behind(backlog, station));
     }
     let measured = lab.conduct(&trial, crew, broker).await?;
-    Ok(Run { offered: options.rate, ..measured.into_run(scenario, name, "messages") })
+    let least = measured.least_outstanding();
+    let mut run = Run { offered: options.rate, ..measured.into_run(scenario, name, "messages") };
+    if least < u64::from(options.backlog) {
+        run.notes.push(format!("the backlog was down to {least}: publishers did not keep up with workers"));
+    }
+    Ok(run)
 }

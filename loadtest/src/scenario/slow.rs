@@ -1,12 +1,11 @@
 //! A subscriber that reads nothing beside fast ones: what they lose by it, and what it costs the broker.
 //!
-//! Runs without and with the slow one follow each other in turns, and what is compared is the median of each kind.
+//! Runs without and with the slow one follow each other in turns, and what is compared is the median round of each kind.
 //! The slow one opens its stream and never reads from it: its events fill the stream's HTTP/2 window, and from
 //! then on they wait in the broker, which drops the oldest above `--max-pending`. The windows are such that the unread
 //! bytes of that one stream are a small part of its connection's window, so whatever the others on that connection
 //! lose they lose in the broker. All streams of the connection have the same window, in both kinds of runs.
 
-use std::cmp::Ordering;
 use std::rc::Rc;
 
 use clap::Args;
@@ -17,7 +16,7 @@ use crate::clock;
 use crate::crew::{Crew, Station};
 use crate::failure::{Doing, Failure};
 use crate::lab::Lab;
-use crate::ledger::{Kind, LaneId, LedgerPlan, ReceiverId, Verdict};
+use crate::ledger::{Kind, LaneId, LedgerPlan, ReceiverId};
 use crate::pacer::{Alarm, Schedule};
 use crate::payload::Template;
 use crate::proto::{DeliveryMode, GetStatsResponse, OpenSubscription, OverflowPolicy, PublishRequest};
@@ -74,11 +73,13 @@ pub async fn run(lab: &Lab, options: &Options) -> Result<Vec<Run>, Failure> {
             if is_slow { with.push(run) } else { without.push(run) }
         }
     }
-    let (without, mut with) = (median(without), median(with));
-    if let (Some(alone), Some(beside)) = (without.achieved, with.achieved) {
+    let (without, mut with) = (Run::median(without), Run::median(with));
+    if let (Some(without), Some(with)) = (&without, &mut with)
+        && let (Some(alone), Some(beside)) = (without.achieved, with.achieved)
+    {
         with.figures.push(Figure { name: "rate kept".into(), value: beside / alone, unit: "share" });
     }
-    Ok(vec![without, with])
+    Ok(without.into_iter().chain(with).collect())
 }
 
 fn kind(is_slow: bool) -> &'static str {
@@ -201,73 +202,5 @@ async fn call(
         let _: Confirmed =
             connection.unary(rpc::PUBLISH, &request).await.doing("calling beside the streams")?;
         station.recorder.borrow_mut().took(timed::CALL, due, clock::now());
-    }
-}
-
-/// The run of the median rate, with the verdicts and the peak of all.
-fn median(mut runs: Vec<Run>) -> Run {
-    runs.sort_by(|a, b| a.achieved.partial_cmp(&b.achieved).unwrap_or(Ordering::Equal));
-    let rates: Vec<String> =
-        runs.iter().filter_map(|run| run.achieved).map(|rate| format!("{rate:.0}")).collect();
-    let peak = runs.iter().filter_map(|run| run.cost.as_ref()).map(|cost| cost.peak_resident_bytes).max();
-    let middle = runs.len() / 2;
-    let mut run = runs.swap_remove(middle);
-    if let (Some(cost), Some(peak)) = (&mut run.cost, peak) {
-        cost.peak_resident_bytes = peak;
-    }
-    if !runs.is_empty() {
-        run.notes.push(format!(
-            "the run of the median rate of {} deliveries/s; peak RSS is of all",
-            rates.join(", ")
-        ));
-    }
-    runs.into_iter().for_each(|other| add(&mut run.verdict, other.verdict));
-    run
-}
-
-fn add(verdict: &mut Verdict, other: Verdict) {
-    verdict.sent += other.sent;
-    verdict.refused += other.refused;
-    verdict.unknown += other.unknown;
-    verdict.delivered += other.delivered;
-    verdict.redelivered += other.redelivered;
-    for (promise, count) in other.broken {
-        *verdict.broken.entry(promise).or_default() += count;
-    }
-    verdict.named.extend(other.named);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ledger::Promise;
-    use crate::report::Cost;
-
-    fn run(achieved: f64, peak: u64, verdict: Verdict) -> Run {
-        let cost = Cost {
-            source: "/proc",
-            cpu_seconds: 1.0,
-            cpu_us_per_message: None,
-            cores: 1.0,
-            peak_resident_bytes: peak,
-        };
-        Run { achieved: Some(achieved), cost: Some(cost), verdict, ..Run::default() }
-    }
-
-    #[test]
-    fn the_median_run_forgets_nothing_that_went_wrong_in_the_others() {
-        let broken = Verdict {
-            sent: 5,
-            broken: [(Promise::Lost, 2)].into(),
-            named: vec!["lost: messages 3 to 4".into()],
-            ..Verdict::default()
-        };
-        let fine = Verdict { sent: 7, ..Verdict::default() };
-        let median = median(vec![run(9.0, 10, fine.clone()), run(1.0, 30, broken), run(4.0, 20, fine)]);
-        assert_eq!(median.achieved, Some(4.0));
-        assert_eq!(median.cost.as_ref().map(|cost| cost.peak_resident_bytes), Some(30));
-        assert_eq!(median.verdict.sent, 19);
-        assert!(!median.passed());
-        assert_eq!(median.verdict.named, ["lost: messages 3 to 4"]);
     }
 }

@@ -19,7 +19,7 @@ use crate::window::{Timing, Window};
 const SAMPLE: Duration = Duration::from_millis(250);
 /// How often the end of draining is looked for.
 const LOOK: Duration = Duration::from_millis(5);
-/// How long the opening of all streams may take.
+/// How long it may take to open all streams, and to fill queues.
 const OPENING: Duration = Duration::from_secs(120);
 /// How long the run listens on after all is settled, for messages that should not come.
 const QUIET: Duration = Duration::from_millis(100);
@@ -78,6 +78,7 @@ impl Trial {
         let (before, busy) = (broker.usage().await?, Busy::now());
         let mut samples = vec![(0.0, before.clone())];
         let mut next = window.measured_from;
+        let mut least_outstanding = self.ledger.outstanding();
         while clock::now() < window.until {
             next = (next + clock::nanos(SAMPLE)).min(window.until);
             clock::sleep_until(next).await;
@@ -85,6 +86,7 @@ impl Trial {
             let seconds = (next - window.measured_from) / 1_000_000_000;
             progress.step(format!("measuring, {seconds} s of {:.0}", window.seconds()));
             samples.push(((next - window.measured_from) as f64 / 1e9, broker.usage().await?));
+            least_outstanding = least_outstanding.min(self.ledger.outstanding());
         }
         let busy = Busy::now().since(&busy);
         progress.step("settling what was published");
@@ -100,7 +102,16 @@ impl Trial {
         tokio::time::sleep(QUIET).await;
         let left_in_flight = self.left_in_flight(broker).await?;
         samples.push(((clock::now() - window.measured_from) as f64 / 1e9, broker.usage().await?));
-        Ok(Phases { window, opening, idle, before, samples, busy, left_in_flight })
+        Ok(Phases { window, opening, idle, before, samples, busy, least_outstanding, left_in_flight })
+    }
+
+    /// Waits until all roles are ready but those that wait here: for what is to be done before the go.
+    pub async fn others_ready(&self) {
+        self.preparing.fetch_add(1, Ordering::SeqCst);
+        // One that has done its work is ready, and still among those who waited.
+        while self.opening.load(Ordering::SeqCst) > self.preparing.load(Ordering::SeqCst) {
+            tokio::time::sleep(LOOK).await;
+        }
     }
 
     /// Deliveries that a broker of our own has in flight although everything was acked: acks in a stream are not

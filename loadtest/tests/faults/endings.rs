@@ -9,7 +9,7 @@ use serde_json::json;
 use super::*;
 
 const SCENARIOS: &str =
-    "queue fanout latency patterns confirm failover churn slow connections soak prefetch all";
+    "queue fanout latency patterns confirm failover churn slow connections soak prefetch scale all";
 
 #[tokio::test]
 async fn refusals_are_counted_and_told_and_no_failure() {
@@ -84,6 +84,7 @@ async fn options_that_make_no_sense_are_told_from_failures() {
         ("queue --publish carrier-pigeon", "batch=SIZE"),
         ("queue --workers 0", "--workers"),
         ("latency --rate 5", "--rates"),
+        ("all --only queue,teleport", "`teleport`"),
         ("teleport", "teleport"),
     ] {
         let said = run(&format!("{arguments} --broker {}", broker.address)).await;
@@ -101,4 +102,15 @@ async fn help_names_every_scenario_and_each_has_its_own() {
         let own = run(&format!("{scenario} --help")).await;
         assert!(own.code == 0 && own.stdout.contains("--duration"), "{own}");
     }
+}
+
+#[tokio::test]
+async fn a_set_is_gone_through_as_often_as_asked() {
+    let broker = FakeBroker::start(Fault::None);
+    let said = run(&format!("all --smoke --only fanout --repeat 2 --broker {}", broker.address)).await;
+    assert_eq!(said.code, 0, "{said}");
+    assert!(said.words().contains("the round of the median rate of 2, from "), "{said}");
+    let rounds = said.report["runs"][0]["rounds"].as_array().expect("rounds");
+    let sent: Vec<u64> = rounds.iter().filter_map(|round| round["verdict"]["sent"].as_u64()).collect();
+    assert!(matches!(sent[..], [first, second] if first + second == said.count("sent")), "{said}");
 }

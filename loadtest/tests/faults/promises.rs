@@ -35,6 +35,32 @@ async fn a_sound_broker_passes_at_a_rate_and_with_threads() {
 }
 
 #[tokio::test]
+async fn a_sound_broker_passes_a_queue_behind_a_backlog() {
+    const BACKLOG: u64 = 601;
+    for publish in ["unary", "stream"] {
+        let arguments = format!("queue --publish {publish} --groups 2 --backlog {BACKLOG} --in-broker 50");
+        let said = against(Fault::None, &arguments).await;
+        assert_eq!((said.code, &said.verdict()["broken"]), (0, &json!({})), "{said}");
+        let (sent, delivered) = (said.count("sent"), said.count("delivered"));
+        assert!(sent > BACKLOG && delivered == sent, "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_sound_broker_passes_as_its_work_grows() {
+    let broker = FakeBroker::start(Fault::None);
+    let counts = "--groups 1,20 --members 1,20 --waiting 10,500 --duration 200ms --warm-up 0s";
+    let said = run(&format!("scale {counts} --broker {}", broker.address)).await;
+    assert_eq!(said.code, 0, "{said}");
+    let runs = said.report["runs"].as_array().expect("runs");
+    let told = |field| runs.iter().filter_map(|run| run[field].as_str()).collect::<Vec<_>>();
+    let rows = ["groups: 1", "groups: 20", "members: 1", "members: 20", "waiting: 10", "waiting: 500"];
+    assert_eq!(told("name"), rows);
+    assert_eq!(told("compared_with"), [rows[0], rows[0], rows[2], rows[2], rows[4], rows[4]]);
+    assert!(runs.iter().all(|run| run["verdict"]["sent"].as_u64() > Some(0)), "{said}");
+}
+
+#[tokio::test]
 async fn a_sound_broker_passes_a_fanout() {
     for publish in ["unary", "stream", "batch=16"] {
         passes(Fault::None, &format!("fanout --subscribers 5 --publish {publish}"), 5).await;
@@ -78,6 +104,9 @@ async fn messages_out_of_order_are_named() {
         let queue = format!("queue --publishers 1 --workers 1 --publish {publish}");
         fails(Fault::Reorder, &queue, &[(REORDERED, STRUCK)], 1).await;
     }
+    // In the backlog itself.
+    let queue = format!("{QUEUE} --workers 1 --backlog {}", 2 * STRUCK[2]);
+    fails(Fault::Reorder, &queue, &[(REORDERED, STRUCK)], 1).await;
     fails(Fault::Reorder, FANOUT, &[(REORDERED, STRUCK)], 3).await;
 }
 

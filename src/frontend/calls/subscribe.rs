@@ -79,7 +79,8 @@ impl Subscription {
     /// Ready when the stream is over.
     fn advance(&mut self, cx: &mut Context<'_>) -> Poll<Ending> {
         if is_over(&mut self.deadline, cx) {
-            return Poll::Ready(Failure::Deadline.into());
+            self.deadline = None;
+            self.subscriber.expire();
         }
         let (mark, waker) = self.http2.take().unwrap_or_else(|| {
             let mark = MarkedWaker::new(cx);

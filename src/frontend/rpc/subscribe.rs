@@ -110,6 +110,12 @@ impl Subscriber {
         }
     }
 
+    /// The client's deadline is over: the stream ends, whether or not it reads what is there.
+    pub fn expire(&self) {
+        self.session.forget_events();
+        self.end(Failure::Deadline);
+    }
+
     /// Ends the stream with an error of this side's.
     pub fn end(&self, failure: Failure) {
         self.session.leave(&self.frontend.node);

@@ -70,6 +70,7 @@ pub struct Index<K> {
     journal: Journal,
     cache: Cache,
     rolling: Rolling,
+    merges: u64,
     scratch: Scratch,
 }
 
@@ -109,6 +110,7 @@ impl<K: Copy + Ord> Index<K> {
             journal: Journal::default(),
             cache: Cache::new(),
             rolling: Rolling::new(),
+            merges: 0,
             scratch: Scratch::default(),
         }
     }
@@ -116,6 +118,11 @@ impl<K: Copy + Ord> Index<K> {
     /// How many distinct patterns are held.
     pub fn patterns(&self) -> usize {
         self.registry.len()
+    }
+
+    /// How many merges have come to their end.
+    pub fn merges(&self) -> u64 {
+        self.merges
     }
 
     /// Whether no pattern is held.
@@ -195,6 +202,7 @@ impl<K: Copy + Ord> Index<K> {
         // What went since the merge began is in `gone`, and the new base names it still.
         self.registry.rest_all(merged.gone, self.journal.changes());
         let base = mem::replace(&mut self.base, merged.base);
+        self.merges += 1;
         Retired { _base: base, _overlay: self.frozen.take() }
     }
 

@@ -54,7 +54,9 @@ fn a_dead_letter_says_where_it_comes_from_and_where_it_goes() {
     let alone = holder(&mut stage, &attempts(Mode::Balanced, 1));
     let mut effects = Vec::new();
     stage.core.apply(stage.now, Input::Leave { member: alone }, &mut effects);
-    let [Effect::DeadLetter(letter), Effect::Ended(ended)] = &effects[..] else { panic!("{effects:?}") };
+    let [Effect::DeadLetter(letter), Effect::Ended(ended), Effect::Member(..)] = &effects[..] else {
+        panic!("{effects:?}")
+    };
     assert_eq!((letter.topic.as_str(), letter.message.topic()), ("dead", "topic"));
     assert_eq!(&letter.subscription, ended);
 }

@@ -46,6 +46,30 @@ fn who_comes_at_the_deadline_before_its_tick_finds_the_subscription_gone() {
 }
 
 #[test]
+fn who_leaves_hears_once_that_it_has_left_or_that_it_was_ended() {
+    for mode in [Mode::Balanced, Mode::Singleton, Mode::Multi] {
+        for (linger, holders) in [(Duration::ZERO, 1), (Duration::ZERO, 0), (LINGER, 0)] {
+            let mut stage = Stage::new();
+            let mut spec = open(mode);
+            spec.options.linger = linger;
+            let member = stage.join(&spec);
+            stage.publish_all(1..=holders);
+            stage.told(member);
+            stage.leave(member);
+            assert_eq!(stage.told(member), [Told::Left]);
+            stage.leave(member);
+            assert_eq!(stage.told(member), []);
+        }
+    }
+    let mut stage = Stage::new();
+    let ended = stage.join(&open(Mode::Balanced));
+    stage.resign(ended);
+    assert!(matches!(stage.told(ended)[..], [.., Told::End(EndReason::ResignOutsideSingleton { .. })]));
+    stage.leave(ended);
+    assert_eq!(stage.told(ended), [], "it has heard its end");
+}
+
+#[test]
 fn a02_a_newcomer_gets_all_that_lingered_in_order() {
     let mut stage = Stage::new();
     let mut spec = OpenSpec { max_in_flight: 100, ..lingering(Mode::Balanced) };

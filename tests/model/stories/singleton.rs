@@ -97,8 +97,8 @@ fn c08_standbys_that_left_are_never_promoted() {
     stage.leave(killed);
     stage.leave(leader);
     assert_eq!(stage.deliveries(last), [delivery(1, 2)]);
-    assert_eq!(stage.told(cancelled), [Told::Attached]);
-    assert_eq!(stage.told(killed), [Told::Attached]);
+    assert_eq!(stage.told(cancelled), [Told::Attached, Told::Left]);
+    assert_eq!(stage.told(killed), [Told::Attached, Told::Left]);
 }
 
 #[test]

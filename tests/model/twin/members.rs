@@ -70,6 +70,13 @@ impl Twin {
         self.made
     }
 
+    pub(super) fn leave_as_told(&mut self, id: MemberId) {
+        if self.of_member(id).is_some() {
+            self.leave(id);
+            self.tell(id, Told::Left);
+        }
+    }
+
     pub(super) fn leave(&mut self, id: MemberId) {
         let now = self.now;
         let Some(subscription) = self.of_member(id) else { return };
