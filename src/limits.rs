@@ -101,6 +101,12 @@ pub fn outstanding(frontends: usize) -> (u64, u64) {
 /// Messages that one stream may start before others that wait for the same credits get theirs: one at a time each would
 /// cross to the shards alone.
 pub const CREDITS_IN_ONE_GO: usize = 64;
+/// Messages of one stream or batch that go to a shard as one input: so many at most that one input is short work,
+pub const RUN_MESSAGES: usize = CREDITS_IN_ONE_GO;
+/// and until they have these bytes together.
+pub const RUN_BYTES: u64 = 256 * 1024;
+/// Acks of one stream that go to its shard as one input.
+pub const ACKS_IN_ONE_GO: usize = 64;
 /// Requests of one stream of publishes that are read in one turn, before others get theirs.
 pub const PUBLISH_STREAM_TURN: usize = 1024;
 /// Failures told in one confirm; those that follow come in the next.

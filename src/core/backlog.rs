@@ -1,5 +1,4 @@
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 
 use super::entry::Entry;
 use super::parked::Parked;
@@ -42,7 +41,7 @@ impl Backlog {
         }
     }
 
-    pub fn push(&mut self, message: Arc<Message>) {
+    pub fn push(&mut self, message: Message) {
         self.bytes += message.cost();
         let position = self.next_position;
         self.next_position += 1;

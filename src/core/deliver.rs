@@ -34,23 +34,22 @@ impl Subscription {
             Roster::Singleton(singleton) => singleton.epoch(),
             _ => 0,
         };
-        let delivery = Delivery {
-            message: entry.message.clone(),
-            delivery: entry.deliveries,
-            attempt: entry.attempts,
-            epoch,
-        };
-        effects.push(Effect::Member(member.id, MemberEvent::Deliver(delivery)));
         member.use_window(entry.message.cost());
-        if member.asks_acks() {
+        let (delivery, attempt) = (entry.deliveries, entry.attempts);
+        let message = if member.asks_acks() {
             member.in_flight += 1;
             books.in_flight += 1;
             let timeout = self.options.ack_timeout;
             let due = (!timeout.is_zero()).then(|| now + timeout);
+            let message = entry.message.clone();
             self.in_flight.hold(key, &mut member.held, entry, due);
+            message
         } else {
             books.counters.count(Counter::SentUnacked, 1);
-        }
+            entry.message
+        };
+        let delivery = Delivery { message, delivery, attempt, epoch };
+        effects.push(Effect::Member(member.id, MemberEvent::Deliver(delivery)));
     }
 }
 

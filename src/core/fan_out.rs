@@ -1,8 +1,6 @@
 //! A message that many subscriptions want is in all of their queues at once, but handed out to so many of them in one go:
 //! nobody else waits for the rest.
 
-use std::sync::Arc;
-
 use super::effect::Effect;
 use super::{Core, SubscriptionKey};
 use crate::model::{Message, Time};
@@ -12,21 +10,32 @@ impl Core {
     pub(super) fn fan_out(
         &mut self,
         now: Time,
-        targets: impl Iterator<Item = SubscriptionKey>,
-        message: &Arc<Message>,
+        targets: &[SubscriptionKey],
+        message: Message,
         effects: &mut Vec<Effect>,
     ) -> u32 {
+        let Some((&last, others)) = targets.split_last() else { return 0 };
         let mut taken = 0;
-        for (nth, key) in targets.enumerate() {
-            if !self.accept(key, message, effects) {
-                continue;
-            }
-            taken += 1;
-            if nth < self.books.config.fan_out_slice || !self.serve_later(key) {
-                self.serve(now, key, effects);
-            }
+        for (nth, &key) in others.iter().enumerate() {
+            taken += u32::from(self.give(now, key, nth, message.clone(), effects));
         }
-        taken
+        taken + u32::from(self.give(now, last, others.len(), message, effects))
+    }
+
+    /// Enqueues a message in the `nth` of the subscriptions that want it. Tells whether it took it.
+    fn give(
+        &mut self,
+        now: Time,
+        key: SubscriptionKey,
+        nth: usize,
+        message: Message,
+        effects: &mut Vec<Effect>,
+    ) -> bool {
+        let is_taken = self.accept(key, message, effects);
+        if is_taken && (nth < self.books.config.fan_out_slice || !self.serve_later(key)) {
+            self.serve(now, key, effects);
+        }
+        is_taken
     }
 
     /// Hands out to the next of those that were left for later.

@@ -36,10 +36,10 @@ use slab::Slab;
 
 pub use counters::{Counter, Counters};
 pub use effect::{
-    Answer, DeadLetter, Delivery, Effect, EndReason, GivenUp, MemberEvent, OpenRefusal, PublishRefusal, Role,
-    Settlement, Stats,
+    Answer, DeadLetter, Delivery, Effect, EndReason, GivenUp, MemberEvent, OpenRefusal, PublishRefusal,
+    Published, Role, Settlement, Stats,
 };
-pub use input::{Action, Input, Nack, SettleCall, SettleTarget};
+pub use input::{Action, Input, Nack, Run, Settle, SettleCall, SettleTarget};
 pub use spec::{OpenSpec, Overflow, SharedOptions};
 
 use crate::model::{GroupName, MemberId, SubscriptionId, Ticket, Time};
@@ -140,14 +140,13 @@ impl Core {
         match input {
             Input::Open { member, spec } => self.open(now, member, *spec, effects),
             Input::Leave { member } => self.leave(now, member, effects),
-            Input::Publish { ticket, message } => self.publish(now, ticket, &message, effects),
-            Input::Accept { ticket, message } => self.accept_everywhere(now, ticket, &message, effects),
+            Input::Publish { ticket, run } => self.publish(now, ticket, run, effects),
+            Input::Accept { ticket, run } => self.accept_everywhere(now, ticket, run, effects),
             Input::Reserve { ticket, message } => self.reserve(ticket, message, effects),
             Input::Commit { ticket } => self.commit(now, ticket, effects),
             Input::Abort { ticket } => self.abort(ticket),
-            Input::Settle { member, subscription_id, target, action } => {
-                self.settle_in_stream(now, member, subscription_id, &target, action, effects);
-            }
+            Input::Ack { member, ids } => self.ack_in_stream(now, member, ids, effects),
+            Input::Settle(command) => self.settle_in_stream(now, *command, effects),
             Input::SettleCall(call) => self.settle_by_call(now, &call, effects),
             Input::Credit { member, messages, bytes } => {
                 self.credit(now, member, messages, bytes, effects);

@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use super::effect::{Effect, EndReason};
 use super::spec::Overflow;
 use super::{Core, Counter, SubscriptionKey};
@@ -13,24 +11,24 @@ impl Core {
     pub(super) fn accept(
         &mut self,
         key: SubscriptionKey,
-        message: &Arc<Message>,
+        message: Message,
         effects: &mut Vec<Effect>,
     ) -> bool {
         let subscription = &self.subscriptions[key];
         let overflow = subscription.options.overflow;
-        if overflow != Overflow::Reject && subscription.is_full_for(message, &self.books) {
+        if overflow != Overflow::Reject && subscription.is_full_for(&message, &self.books) {
             if overflow == Overflow::Disconnect {
                 let reason = self.overflow_reason(key);
                 self.disconnect(key, reason, effects);
                 return false;
             }
-            if overflow == Overflow::DropNewest || !self.make_room(key, message) {
+            if overflow == Overflow::DropNewest || !self.make_room(key, &message) {
                 self.subscriptions[key].lagged += 1;
                 self.books.counters.count(Counter::DroppedNewest, 1);
                 return false;
             }
         }
-        self.subscriptions[key].backlog.push(message.clone());
+        self.subscriptions[key].backlog.push(message);
         self.books.counters.count(Counter::Accepted, 1);
         true
     }

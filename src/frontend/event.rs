@@ -66,7 +66,7 @@ pub fn length_in_batch(delivery: &Delivery) -> usize {
 }
 
 fn id_of(delivery: &Delivery) -> DeliveryId {
-    DeliveryId { message: delivery.message.number, delivery: delivery.delivery }
+    DeliveryId { message: delivery.message.number(), delivery: delivery.delivery }
 }
 
 /// Bytes of the fields that differ by delivery.

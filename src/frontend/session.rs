@@ -183,7 +183,6 @@ impl Session {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
 
     use super::*;
     use crate::core::{Delivery, Role};
@@ -203,8 +202,8 @@ mod tests {
     }
     fn delivery(bytes: usize) -> WireEvent {
         let number = crate::model::MessageNumber::from_u64(1);
-        let message = Message::new(number, "a", None, bytes, |out| out.resize(out.len() + bytes, 0));
-        WireEvent::Message(Delivery { message: Arc::new(message), delivery: 1, attempt: 1, epoch: 1 << 60 })
+        let message = Message::new(number, "a", None, bytes, |_| ());
+        WireEvent::Message(Delivery { message: message, delivery: 1, attempt: 1, epoch: 1 << 60 })
     }
 
     #[test]

@@ -19,11 +19,12 @@ const STEPS_PER_SCRIPT: u64 = 130;
 const SHRINKING: u32 = 20_000;
 
 /// What enough scripts come across, every counter beside, or the model is blind somewhere.
-const MUST_BE_SEEN: [&str; 25] = [
+const MUST_BE_SEEN: [&str; 26] = [
     "Answer Full Bytes",
     "Answer Full Messages",
     "Answer Published",
     "Answer Reserved",
+    "Answer Run Published Full Messages",
     "Answer Settled Done",
     "Answer Settled NotAsked",
     "Answer Settled NotInFlight",

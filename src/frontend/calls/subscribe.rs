@@ -108,6 +108,12 @@ impl Subscription {
 
     /// Does what the client says. Ready when it has gone.
     fn carry_out(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let is_gone = self.carry_out_each(cx);
+        self.subscriber.hand_on_acks();
+        is_gone
+    }
+
+    fn carry_out_each(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while let Some(commands) = &mut self.commands {
             match commands.poll_message(cx) {
                 Poll::Pending => return Poll::Pending,

@@ -1,5 +1,4 @@
 use std::rc::Rc;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -27,17 +26,19 @@ pub async fn publish(call: Call) {
 }
 
 async fn try_publish(frontend: &Frontend, request: &[u8]) -> Result<PublishResponse, Failure> {
-    let message = Arc::new(message(frontend, convert::Publish::read(request)?)?);
-    let subscriptions = rpc::publish::publish(frontend, message.clone()).await?;
-    Ok(convert::publish_response(&message, subscriptions))
+    let publish = convert::Publish::read(request)?;
+    let message = message(frontend, publish)?;
+    let number = message.number();
+    let subscriptions = rpc::publish::publish(frontend, message).await?;
+    Ok(publish.response(number, subscriptions))
 }
 
 pub async fn publish_batch(call: Call) {
     answer(call, async |frontend: Rc<Frontend>, request: Bytes| {
         let batch = convert::Publish::read_batch(&request)?;
-        let messages = batch.into_iter().map(|publish| message(&frontend, publish));
+        let messages = batch.iter().map(|&publish| message(&frontend, publish));
         let published = rpc::publish_batch::publish_batch(&frontend, messages).await?;
-        Ok::<PublishBatchResponse, _>(convert::batch_response(published))
+        Ok::<PublishBatchResponse, _>(convert::batch_response(&batch, published))
     })
     .await;
 }

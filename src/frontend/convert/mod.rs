@@ -13,7 +13,7 @@ use std::time::Duration;
 
 pub use events::{draining, lagged, role, started};
 pub use open::OpenRequest;
-pub use publish::{Publish, batch_response, confirm, dead_letter, publish_response};
+pub use publish::{Publish, batch_response, confirm, dead_letter};
 pub use settle::{SettleRequest, ack, extend, nack};
 
 use fields::{Fields, Value};

@@ -1,8 +1,8 @@
 use std::time::{Duration, SystemTime};
 
+use bytes::BufMut;
 use prost::Message as _;
 use prost::encoding::encoded_len_varint;
-use smallvec::SmallVec;
 
 use super::fields::Fields;
 use super::{Bounds, Failure, id_field, invalid_topic};
@@ -22,24 +22,26 @@ const DEAD_LETTER_HEADERS: [&str; 4] = [
 ];
 
 /// A publish as it lies in its request.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Publish<'a> {
+    request: &'a [u8],
     topic: &'a str,
     payload: &'a [u8],
     message_id: &'a str,
-    headers: SmallVec<[(&'a str, &'a str); 4]>,
+    /// Bytes that the headers take in an event. They are read again when they are written there.
+    headers_bytes: usize,
 }
 
 impl<'a> Publish<'a> {
     /// Reads a `PublishRequest`.
     pub fn read(request: &'a [u8]) -> Result<Self, Failure> {
-        let mut publish = Publish::default();
+        let mut publish = Publish { request, ..Publish::default() };
         for field in Fields::of(request) {
             match field? {
                 (1, value) => publish.topic = value.text()?,
                 (2, value) => publish.payload = value.bytes()?,
                 (3, value) => publish.message_id = value.text()?,
-                (4, value) => publish.headers.push(header(value.bytes()?)?),
+                (4, value) => publish.headers_bytes += delimited_len(header_len(header(value.bytes()?)?)),
                 _ => {}
             }
         }
@@ -77,22 +79,41 @@ impl<'a> Publish<'a> {
         let since = published_at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let own_id = (!self.message_id.is_empty()).then_some(self.message_id);
         let body_bytes = bytes + delimited_len(timestamp_len(since));
-        Ok(Message::new(number, self.topic, own_id, body_bytes, |out| self.encode(message_id, since, out)))
+        Ok(Message::new(number, self.topic, own_id, body_bytes, |body| {
+            self.encode(message_id, since, body);
+        }))
+    }
+
+    /// What its publisher is told.
+    pub fn response(&self, number: MessageNumber, subscriptions: u32) -> proto::PublishResponse {
+        let system_id = number.to_string();
+        let message_id = if self.message_id.is_empty() { &*system_id } else { self.message_id };
+        proto::PublishResponse { message_id: message_id.to_owned(), system_id, subscriptions }
     }
 
     fn encoded_len(&self, message_id: &str) -> usize {
-        let headers = self.headers.iter().map(|header| delimited_len(header_len(header)));
         delimited_len(message_id.len())
             + delimited_len(self.topic.len())
             + text_len(self.payload)
-            + headers.sum::<usize>()
+            + self.headers_bytes
     }
 
-    fn encode(&self, message_id: &str, since: Duration, out: &mut Vec<u8>) {
+    fn headers(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let request = if self.headers_bytes > 0 { self.request } else { &[] };
+        // They were read before: nothing fails.
+        Fields::of(request).filter_map(|field| match field {
+            Ok((4, value)) => header(value.bytes().ok()?).ok(),
+            _ => None,
+        })
+    }
+
+    /// Fills the body of a message.
+    fn encode(&self, message_id: &str, since: Duration, mut body: &mut [u8]) {
+        let out = &mut body;
         put(MESSAGE_ID, message_id.as_bytes(), out);
         put(TOPIC, self.topic.as_bytes(), out);
         put_unless_empty(PAYLOAD, self.payload, out);
-        for header in &self.headers {
+        for header in self.headers() {
             put_head(HEADERS, header_len(header), out);
             put_unless_empty(KEY, header.0.as_bytes(), out);
             put_unless_empty(VALUE, header.1.as_bytes(), out);
@@ -100,6 +121,7 @@ impl<'a> Publish<'a> {
         put_head(PUBLISHED_AT, timestamp_len(since), out);
         put_number(SECONDS, since.as_secs(), out);
         put_number(NANOS, since.subsec_nanos().into(), out);
+        debug_assert!(out.is_empty(), "the body is as long as was said");
     }
 }
 
@@ -137,7 +159,7 @@ fn text_len(content: &[u8]) -> usize {
     if content.is_empty() { 0 } else { delimited_len(content.len()) }
 }
 
-fn header_len((key, value): &(&str, &str)) -> usize {
+fn header_len((key, value): (&str, &str)) -> usize {
     text_len(key.as_bytes()) + text_len(value.as_bytes())
 }
 
@@ -145,38 +167,35 @@ fn timestamp_len(since: Duration) -> usize {
     2 + encoded_len_varint(since.as_secs()) + encoded_len_varint(since.subsec_nanos().into())
 }
 
-fn put_head(tag: u8, length: usize, out: &mut Vec<u8>) {
+fn put_head(tag: u8, length: usize, out: &mut &mut [u8]) {
     put_number(tag, length as u64, out);
 }
 
-fn put_number(tag: u8, number: u64, out: &mut Vec<u8>) {
-    out.push(tag);
-    put_varint(number, |byte| out.push(byte));
+fn put_number(tag: u8, number: u64, out: &mut &mut [u8]) {
+    out.put_u8(tag);
+    put_varint(number, |byte| out.put_u8(byte));
 }
 
-fn put(tag: u8, content: &[u8], out: &mut Vec<u8>) {
+fn put(tag: u8, content: &[u8], out: &mut &mut [u8]) {
     put_head(tag, content.len(), out);
-    out.extend_from_slice(content);
+    out.put_slice(content);
 }
 
-fn put_unless_empty(tag: u8, content: &[u8], out: &mut Vec<u8>) {
+fn put_unless_empty(tag: u8, content: &[u8], out: &mut &mut [u8]) {
     if !content.is_empty() {
         put(tag, content, out);
     }
 }
 
-pub fn publish_response(message: &Message, subscriptions: u32) -> proto::PublishResponse {
-    let system_id = message.number.to_string();
-    let message_id = message.message_id().unwrap_or(&system_id).to_owned();
-    proto::PublishResponse { message_id, system_id, subscriptions }
-}
-
 /// One result a message, in order.
-pub fn batch_response(outcomes: Vec<Result<Published, Failure>>) -> proto::PublishBatchResponse {
+pub fn batch_response(
+    batch: &[Publish<'_>],
+    outcomes: Vec<Result<Published, Failure>>,
+) -> proto::PublishBatchResponse {
     let mut response = proto::PublishBatchResponse::default();
-    for (index, outcome) in (0..).zip(outcomes) {
+    for (index, (publish, outcome)) in (0..).zip(batch.iter().zip(outcomes)) {
         response.results.push(match outcome {
-            Ok(published) => publish_response(&published.message, published.subscriptions),
+            Ok(Published { number, subscriptions }) => publish.response(number, subscriptions),
             Err(failure) => {
                 response.failures.push(publish_failure(index, &failure));
                 proto::PublishResponse::default()
@@ -213,13 +232,13 @@ pub fn dead_letter(
         letter.attempts.to_string(),
     ];
     old.headers.extend(DEAD_LETTER_HEADERS.map(str::to_owned).into_iter().zip(values));
-    let publish = Publish {
-        topic: letter.topic.as_str(),
-        payload: &old.payload,
-        message_id: &old.message_id,
-        headers: old.headers.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect(),
+    let request = proto::PublishRequest {
+        topic: letter.topic.to_string(),
+        payload: old.payload,
+        message_id: old.message_id,
+        headers: old.headers,
     };
-    publish.into_message(number, bounds, published_at)
+    Publish::read(&request.encode_to_vec())?.into_message(number, bounds, published_at)
 }
 
 #[cfg(test)]
