@@ -7,9 +7,7 @@ use std::time::{Duration, SystemTime};
 use bytes::BytesMut;
 use prost::Message as _;
 use smallvec::smallvec;
-use tinybroker::core::{
-    Action, Core, CoreConfig, Effect, Input, MemberEvent, OpenSpec, Overflow, SettleTarget, SharedOptions,
-};
+use tinybroker::core::{Core, CoreConfig, Effect, Input, MemberEvent, OpenSpec, Overflow, SharedOptions};
 use tinybroker::frontend::WireEvent;
 use tinybroker::frontend::convert::{self, Bounds, Command, Publish};
 use tinybroker::limits::{MAX_PENDING, MAX_PENDING_BYTES, MESSAGE_BYTES, MESSAGE_COST};
@@ -109,9 +107,7 @@ impl Path {
         event.encode(&mut self.event).expect("there is room");
         drop(event);
         self.write_ack(number);
-        let Ok(Command::Settle { target: SettleTarget::Deliveries { ids, .. }, action: Action::Ack, .. }) =
-            convert::read_command(&self.ack, &BOUNDS)
-        else {
+        let Ok(Command::Ack(ids)) = convert::read_command(&self.ack, &BOUNDS) else {
             panic!("it is an ack");
         };
         self.apply(Input::Ack { member: WORKER, ids });

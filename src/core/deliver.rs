@@ -1,4 +1,5 @@
 use super::effect::{Delivery, Effect, MemberEvent};
+use super::entry::Entry;
 use super::roster::Roster;
 use super::subscription::Subscription;
 use super::{Books, Core, Counter, MemberKey};
@@ -10,14 +11,26 @@ impl Subscription {
     pub(super) fn feed(&mut self, now: Time, books: &mut Books, effects: &mut Vec<Effect>) {
         while !books.draining && self.backlog.has_ready() {
             let Some(key) = self.roster.next(&self.members) else { break };
-            self.deliver_next(now, key, books, effects);
-            self.roster.had_its_turn(key, &mut self.members);
+            let Some(entry) = self.backlog.pop() else { break };
+            self.deliver(now, key, entry, books, effects);
         }
         self.note_room(books);
     }
 
-    fn deliver_next(&mut self, now: Time, key: MemberKey, books: &mut Books, effects: &mut Vec<Effect>) {
-        let Some(mut entry) = self.backlog.pop() else { return };
+    /// The member that gets the next message at once, where nothing waits: most messages need no place in the queue.
+    pub(super) fn next_idle(&self, books: &Books) -> Option<MemberKey> {
+        if books.draining || !self.backlog.is_empty() { None } else { self.roster.next(&self.members) }
+    }
+
+    /// Hands a message to the member whose turn it is.
+    pub(super) fn deliver(
+        &mut self,
+        now: Time,
+        key: MemberKey,
+        mut entry: Entry,
+        books: &mut Books,
+        effects: &mut Vec<Effect>,
+    ) {
         let member = &mut self.members[key];
         debug_assert!(member.has_room(), "I2: in flight stays within the member's credit");
         entry.deliveries += 1;
@@ -50,6 +63,7 @@ impl Subscription {
         };
         let delivery = Delivery { message, delivery, attempt, epoch };
         effects.push(Effect::Member(member.id, MemberEvent::Deliver(delivery)));
+        self.roster.had_its_turn(key, &mut self.members);
     }
 }
 

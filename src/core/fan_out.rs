@@ -31,11 +31,23 @@ impl Core {
         message: Message,
         effects: &mut Vec<Effect>,
     ) -> bool {
-        let is_taken = self.accept(key, message, effects);
-        if is_taken && (nth < self.books.config.fan_out_slice || !self.serve_later(key)) {
+        if !self.admit(key, &message, effects) {
+            return false;
+        }
+        let is_now = nth < self.books.config.fan_out_slice;
+        let subscription = &mut self.subscriptions[key];
+        let entry = subscription.backlog.arrive(message);
+        if is_now && let Some(member) = subscription.next_idle(&self.books) {
+            subscription.deliver(now, member, entry, &mut self.books, effects);
+            subscription.note_room(&mut self.books);
+            self.note_deadline(key);
+            return true;
+        }
+        subscription.backlog.push(entry);
+        if is_now || !self.serve_later(key) {
             self.serve(now, key, effects);
         }
-        is_taken
+        true
     }
 
     /// Hands out to the next of those that were left for later.

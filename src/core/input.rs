@@ -105,3 +105,16 @@ pub struct SettleCall {
     pub target: SettleTarget,
     pub action: Action,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::Effect;
+
+    /// What is rare is boxed, so that what crosses from executor to executor takes a cache line.
+    #[test]
+    fn inputs_and_effects_are_small() {
+        assert!(size_of::<Input>() <= 48, "{}", size_of::<Input>());
+        assert!(size_of::<Effect>() <= 56, "{}", size_of::<Effect>());
+    }
+}

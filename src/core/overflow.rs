@@ -4,31 +4,30 @@ use super::{Core, Counter, SubscriptionKey};
 use crate::model::Message;
 
 impl Core {
-    /// Puts a message into a subscription, or does what its overflow policy says. Tells whether the
-    /// message is in the queue, from where nobody has got it yet.
+    /// Makes room for a message in a subscription, or does what its overflow policy says. Tells whether the
+    /// subscription takes it.
     ///
     /// REJECT is not asked here: it refuses before anything is enqueued anywhere.
-    pub(super) fn accept(
+    pub(super) fn admit(
         &mut self,
         key: SubscriptionKey,
-        message: Message,
+        message: &Message,
         effects: &mut Vec<Effect>,
     ) -> bool {
         let subscription = &self.subscriptions[key];
         let overflow = subscription.options.overflow;
-        if overflow != Overflow::Reject && subscription.is_full_for(&message, &self.books) {
+        if overflow != Overflow::Reject && subscription.is_full_for(message, &self.books) {
             if overflow == Overflow::Disconnect {
                 let reason = self.overflow_reason(key);
                 self.disconnect(key, reason, effects);
                 return false;
             }
-            if overflow == Overflow::DropNewest || !self.make_room(key, &message) {
+            if overflow == Overflow::DropNewest || !self.make_room(key, message) {
                 self.subscriptions[key].lagged += 1;
                 self.books.counters.count(Counter::DroppedNewest, 1);
                 return false;
             }
         }
-        self.subscriptions[key].backlog.push(message);
         self.books.counters.count(Counter::Accepted, 1);
         true
     }

@@ -61,12 +61,16 @@ impl WireEvent {
 
 /// Bytes that a delivery adds to a batch, its tag and length included.
 pub fn length_in_batch(delivery: &Delivery) -> usize {
-    let length = head_length(delivery, id_of(delivery).text().len()) + delivery.message.body().len();
+    let length = head_length(delivery, id_length(id_of(delivery))) + delivery.message.body().len();
     1 + encoded_len_varint(length as u64) + length
 }
 
 fn id_of(delivery: &Delivery) -> DeliveryId {
     DeliveryId { message: delivery.message.number(), delivery: delivery.delivery }
+}
+
+fn id_length(id: DeliveryId) -> usize {
+    id.message.digits().len() + id.suffix().len()
 }
 
 /// Bytes of the fields that differ by delivery.
@@ -83,14 +87,17 @@ const HEAD_BYTES: usize = 64;
 
 /// The head is put together on the stack: two writes an event, however `out` grows.
 fn encode_delivery(tag: u8, delivery: &Delivery, out: &mut impl BufMut) {
-    let text = id_of(delivery).text();
+    let id = id_of(delivery);
+    let (digits, suffix) = (id.message.digits(), id.suffix());
+    let id_length = digits.len() + suffix.len();
     let body = delivery.message.body();
     let mut head = ArrayVec::<u8, HEAD_BYTES>::new();
     head.push(tag);
-    put_varint((head_length(delivery, text.len()) + body.len()) as u64, |byte| head.push(byte));
+    put_varint((head_length(delivery, id_length) + body.len()) as u64, |byte| head.push(byte));
     head.push(MESSAGE_SYSTEM_ID);
-    head.push(text.len() as u8);
-    head.extend(text.bytes());
+    head.push(id_length as u8);
+    head.extend(digits);
+    head.extend(suffix.bytes());
     head.push(MESSAGE_DELIVERY_ATTEMPT);
     put_varint(delivery.attempt.into(), |byte| head.push(byte));
     if delivery.epoch != 0 {

@@ -146,8 +146,10 @@ impl Session {
             other => return Some(other),
         };
         let mut bytes = event::length_in_batch(&first);
-        let mut batch = vec![first];
-        while batch.len() < self.max_batch.get() as usize
+        let most = self.max_batch.get() as usize;
+        let mut batch = Vec::with_capacity(most.min(events.len() + 1));
+        batch.push(first);
+        while batch.len() < most
             && let Some(WireEvent::Message(next)) = events.front()
         {
             bytes += event::length_in_batch(next);

@@ -114,24 +114,19 @@ impl Subscription {
     }
 
     fn carry_out_each(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let bounds = &self.frontend.bounds;
         while let Some(commands) = &mut self.commands {
-            match commands.poll_message(cx) {
+            match commands.poll_read(cx, |command| convert::read_command(command, bounds)) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(None) if commands.is_gone() => return Poll::Ready(()),
                 Poll::Ready(None) => {
                     self.commands = None;
                     self.subscriber.commands_ended();
                 }
-                Poll::Ready(Some(message)) => {
-                    let bounds = &self.frontend.bounds;
-                    let command = message.and_then(|message| convert::read_command(&message, bounds));
-                    match command {
-                        Ok(command) => self.subscriber.carry_out(command),
-                        Err(failure) => {
-                            self.subscriber.end(failure);
-                            commands.give_up();
-                        }
-                    }
+                Poll::Ready(Some(Ok(command))) => self.subscriber.carry_out(command),
+                Poll::Ready(Some(Err(failure))) => {
+                    self.subscriber.end(failure);
+                    commands.give_up();
                 }
             }
         }

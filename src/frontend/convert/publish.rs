@@ -1,6 +1,6 @@
 use std::time::{Duration, SystemTime};
 
-use bytes::BufMut;
+use bytes::{BufMut, BytesMut};
 use prost::Message as _;
 use prost::encoding::encoded_len_varint;
 
@@ -68,8 +68,8 @@ impl<'a> Publish<'a> {
     ) -> Result<Message, Failure> {
         Topic::check(self.topic).map_err(|error| invalid_topic("topic", &error))?;
         id_field("message_id", check_message_id(self.message_id))?;
-        let broker_id = number.text();
-        let message_id = if self.message_id.is_empty() { &*broker_id } else { self.message_id };
+        let broker_id = number.digits();
+        let message_id = if self.message_id.is_empty() { &broker_id[..] } else { self.message_id.as_bytes() };
         // The time is left out: whether a message fits must not depend on the moment.
         let bytes = self.encoded_len(message_id);
         if bytes > bounds.max_message_bytes {
@@ -91,7 +91,26 @@ impl<'a> Publish<'a> {
         proto::PublishResponse { message_id: message_id.to_owned(), system_id, subscriptions }
     }
 
-    fn encoded_len(&self, message_id: &str) -> usize {
+    /// The same, as one result of a batch.
+    fn put_result(&self, published: &Published, out: &mut BytesMut) {
+        let system_id = published.number.digits();
+        let message_id = if self.message_id.is_empty() { &system_id[..] } else { self.message_id.as_bytes() };
+        let subscriptions = match published.subscriptions {
+            0 => 0,
+            subscriptions => 1 + encoded_len_varint(subscriptions.into()),
+        };
+        let length = delimited_len(message_id.len()) + delimited_len(system_id.len()) + subscriptions;
+        let begin = out.len();
+        out.put_bytes(0, delimited_len(length));
+        let rest = put_number(RESULTS, length as u64, &mut out[begin..]);
+        let rest = put(SYSTEM_ID, &system_id, rest);
+        let rest = put(OWN_ID, message_id, rest);
+        if published.subscriptions > 0 {
+            put_number(SUBSCRIPTIONS, published.subscriptions.into(), rest);
+        }
+    }
+
+    fn encoded_len(&self, message_id: &[u8]) -> usize {
         delimited_len(message_id.len())
             + delimited_len(self.topic.len())
             + text_len(self.payload)
@@ -108,20 +127,19 @@ impl<'a> Publish<'a> {
     }
 
     /// Fills the body of a message.
-    fn encode(&self, message_id: &str, since: Duration, mut body: &mut [u8]) {
-        let out = &mut body;
-        put(MESSAGE_ID, message_id.as_bytes(), out);
-        put(TOPIC, self.topic.as_bytes(), out);
-        put_unless_empty(PAYLOAD, self.payload, out);
+    fn encode(&self, message_id: &[u8], since: Duration, body: &mut [u8]) {
+        let rest = put(MESSAGE_ID, message_id, body);
+        let rest = put(TOPIC, self.topic.as_bytes(), rest);
+        let mut rest = put_unless_empty(PAYLOAD, self.payload, rest);
         for header in self.headers() {
-            put_head(HEADERS, header_len(header), out);
-            put_unless_empty(KEY, header.0.as_bytes(), out);
-            put_unless_empty(VALUE, header.1.as_bytes(), out);
+            rest = put_number(HEADERS, header_len(header) as u64, rest);
+            rest = put_unless_empty(KEY, header.0.as_bytes(), rest);
+            rest = put_unless_empty(VALUE, header.1.as_bytes(), rest);
         }
-        put_head(PUBLISHED_AT, timestamp_len(since), out);
-        put_number(SECONDS, since.as_secs(), out);
-        put_number(NANOS, since.subsec_nanos().into(), out);
-        debug_assert!(out.is_empty(), "the body is as long as was said");
+        let rest = put_number(PUBLISHED_AT, timestamp_len(since) as u64, rest);
+        let rest = put_number(SECONDS, since.as_secs(), rest);
+        let rest = put_number(NANOS, since.subsec_nanos().into(), rest);
+        debug_assert!(rest.is_empty(), "the body is as long as was said");
     }
 }
 
@@ -148,6 +166,13 @@ const KEY: u8 = 1 << 3 | 2;
 const VALUE: u8 = 2 << 3 | 2;
 const SECONDS: u8 = 1 << 3;
 const NANOS: u8 = 2 << 3;
+// Those of `PublishBatchResponse` and of a result in it.
+const RESULTS: u8 = 1 << 3 | 2;
+const SYSTEM_ID: u8 = 1 << 3 | 2;
+const OWN_ID: u8 = 2 << 3 | 2;
+const SUBSCRIPTIONS: u8 = 3 << 3;
+/// Bytes of a result with ids of the broker's, or a few more.
+const RESULT_BYTES: usize = 40;
 
 /// Bytes of a field with so many in it.
 fn delimited_len(bytes: usize) -> usize {
@@ -167,42 +192,47 @@ fn timestamp_len(since: Duration) -> usize {
     2 + encoded_len_varint(since.as_secs()) + encoded_len_varint(since.subsec_nanos().into())
 }
 
-fn put_head(tag: u8, length: usize, out: &mut &mut [u8]) {
-    put_number(tag, length as u64, out);
+/// Writes a field. Returns what is behind it, as all of these do.
+fn put_number(tag: u8, number: u64, out: &mut [u8]) -> &mut [u8] {
+    let mut at = 0;
+    let mut put = |byte| {
+        out[at] = byte;
+        at += 1;
+    };
+    put(tag);
+    put_varint(number, put);
+    &mut out[at..]
 }
 
-fn put_number(tag: u8, number: u64, out: &mut &mut [u8]) {
-    out.put_u8(tag);
-    put_varint(number, |byte| out.put_u8(byte));
+fn put<'a>(tag: u8, content: &[u8], out: &'a mut [u8]) -> &'a mut [u8] {
+    let out = put_number(tag, content.len() as u64, out);
+    let (place, rest) = out.split_at_mut(content.len());
+    place.copy_from_slice(content);
+    rest
 }
 
-fn put(tag: u8, content: &[u8], out: &mut &mut [u8]) {
-    put_head(tag, content.len(), out);
-    out.put_slice(content);
+fn put_unless_empty<'a>(tag: u8, content: &[u8], out: &'a mut [u8]) -> &'a mut [u8] {
+    if content.is_empty() { out } else { put(tag, content, out) }
 }
 
-fn put_unless_empty(tag: u8, content: &[u8], out: &mut &mut [u8]) {
-    if !content.is_empty() {
-        put(tag, content, out);
-    }
-}
-
-/// One result a message, in order.
-pub fn batch_response(
+/// Appends a `PublishBatchResponse`: one result a message, in order.
+pub fn put_batch_response(
     batch: &[Publish<'_>],
     outcomes: Vec<Result<Published, Failure>>,
-) -> proto::PublishBatchResponse {
-    let mut response = proto::PublishBatchResponse::default();
+    out: &mut BytesMut,
+) {
+    out.reserve(batch.len() * RESULT_BYTES);
+    let mut failures = Vec::new();
     for (index, (publish, outcome)) in (0..).zip(batch.iter().zip(outcomes)) {
-        response.results.push(match outcome {
-            Ok(Published { number, subscriptions }) => publish.response(number, subscriptions),
+        match outcome {
+            Ok(published) => publish.put_result(&published, out),
             Err(failure) => {
-                response.failures.push(publish_failure(index, &failure));
-                proto::PublishResponse::default()
+                out.put_slice(&[RESULTS, 0]);
+                failures.push(publish_failure(index, &failure));
             }
-        });
+        }
     }
-    response
+    proto::PublishBatchResponse { results: Vec::new(), failures }.encode_raw(out);
 }
 
 pub fn confirm(confirm: Confirm) -> proto::PublishConfirm {
@@ -305,6 +335,31 @@ mod tests {
         assert_eq!(payloads, [b"a", b"b"]);
         let cut_off = [&encoded[..], &[0x0a, 2, 0x0a, 9]].concat();
         assert!(Publish::read_batch(&cut_off).is_err(), "its last message is");
+    }
+
+    #[test]
+    fn each_message_of_a_batch_has_its_result() {
+        let requests = [request(b"a", "", &[]), request(b"b", "own", &[]), request(b"c", "", &[])];
+        let encoded: Vec<Vec<u8>> = requests.iter().map(|request| request.encode_to_vec()).collect();
+        let batch: Result<Vec<Publish<'_>>, Failure> =
+            encoded.iter().map(|bytes| Publish::read(bytes)).collect();
+        let batch = batch.expect("they are readable");
+        let [first, second] = [7, 8].map(MessageNumber::from_u64);
+        let outcomes = vec![
+            Ok(Published { number: first, subscriptions: 300 }),
+            Ok(Published { number: second, subscriptions: 0 }),
+            Err(Failure::ShuttingDown),
+        ];
+        let mut out = BytesMut::new();
+        put_batch_response(&batch, outcomes, &mut out);
+        let response = proto::PublishBatchResponse::decode(&out[..]).expect("it is readable");
+        let results = vec![
+            batch[0].response(first, 300),
+            batch[1].response(second, 0),
+            proto::PublishResponse::default(),
+        ];
+        assert_eq!((response.results, response.failures.len()), (results, 1));
+        assert_eq!(response.failures[0].index, 2);
     }
 
     #[test]

@@ -3,9 +3,9 @@ use std::rc::Rc;
 
 use smallvec::SmallVec;
 
-use crate::core::{Action, Input, Settle, SettleTarget};
+use crate::core::{Input, Settle};
 use crate::frontend::Failure;
-use crate::frontend::convert::{Command, OpenRequest};
+use crate::frontend::convert::{Command, OpenRequest, SettleCommand};
 use crate::frontend::counters::FrontendCounter;
 use crate::frontend::hub::Frontend;
 use crate::frontend::session::Session;
@@ -58,15 +58,9 @@ impl Subscriber {
     /// Carries a command out; acks with those that follow, until [`Subscriber::hand_on_acks`].
     pub fn carry_out(&self, command: Command) {
         let member = self.session.member;
-        let command = match command {
-            Command::Settle {
-                subscription_id: None,
-                target: SettleTarget::Deliveries { ids, unknown: 0 },
-                action: Action::Ack,
-            } if self.session.shard().is_some() => return self.ack(ids),
-            other => other,
-        };
-        self.hand_on_acks();
+        if !matches!(command, Command::Ack(_)) {
+            self.hand_on_acks();
+        }
         match (command, self.session.shard()) {
             // What comes after the end of the membership meets nobody.
             _ if self.session.has_ended() => {}
@@ -80,10 +74,12 @@ impl Subscriber {
             (Command::Open(_), Some(_)) => {
                 self.end(Failure::invalid("open", "came a second time; one stream is one subscription"));
             }
-            (Command::Settle { .. } | Command::Resign, None) => {
+            (Command::Ack(_) | Command::Settle(_) | Command::Resign, None) => {
                 self.end(Failure::invalid("open", "must be the first command"));
             }
-            (Command::Settle { subscription_id, target, action }, Some(shard)) => {
+            (Command::Ack(ids), Some(_)) => self.ack(ids),
+            (Command::Settle(settle), Some(shard)) => {
+                let SettleCommand { subscription_id, target, action } = *settle;
                 let settle = Box::new(Settle { member, subscription_id, target, action });
                 self.frontend.node.submit(shard, Input::Settle(settle));
             }
