@@ -10,7 +10,7 @@ use std::time::Duration;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use smallvec::smallvec;
 use tinybroker::core::{
-    Action, Core, CoreConfig, Effect, Input, MemberEvent, OpenSpec, Overflow, SettleTarget, SharedOptions,
+    Action, Core, CoreConfig, Delivery, Effect, Input, OpenSpec, Overflow, SettleTarget, SharedOptions,
 };
 use tinybroker::limits::{MAX_PENDING, MAX_PENDING_BYTES, MEMBER_WINDOW_MESSAGES, MESSAGE_COST};
 use tinybroker::model::{
@@ -114,12 +114,16 @@ impl World {
 }
 
 fn deliveries(effects: &[Effect]) -> impl Iterator<Item = (MemberId, DeliveryId)> {
-    effects.iter().filter_map(|effect| match effect {
-        Effect::Member(member, MemberEvent::Deliver(delivery)) => {
-            let id = DeliveryId { message: delivery.message.number(), delivery: delivery.delivery };
-            Some((*member, id))
-        }
+    let events = effects.iter().filter_map(|effect| match effect {
+        Effect::Member(member, event) => Some((*member, event)),
         _ => None,
+    });
+    events.flat_map(|(member, event)| {
+        let id = |delivery: &Delivery| DeliveryId {
+            message: delivery.message.number(),
+            delivery: delivery.delivery,
+        };
+        event.deliveries().iter().map(move |delivery| (member, id(delivery)))
     })
 }
 

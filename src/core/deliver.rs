@@ -41,7 +41,7 @@ impl Subscription {
         }
         if self.lagged > 0 {
             let lagged = MemberEvent::Lagged(std::mem::take(&mut self.lagged));
-            effects.push(Effect::Member(member.id, lagged));
+            member.tell(lagged, effects);
         }
         let epoch = match &self.roster {
             Roster::Singleton(singleton) => singleton.epoch(),
@@ -62,7 +62,7 @@ impl Subscription {
             entry.message
         };
         let delivery = Delivery { message, delivery, attempt, epoch };
-        effects.push(Effect::Member(member.id, MemberEvent::Deliver(delivery)));
+        member.tell_delivery(delivery, books.input, effects);
         self.roster.had_its_turn(key, &mut self.members);
     }
 }

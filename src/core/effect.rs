@@ -32,12 +32,39 @@ pub enum MemberEvent {
     /// SINGLETON with control events.
     Role(Role),
     Deliver(Delivery),
+    /// Several of one input, in order.
+    DeliverAll(Vec<Delivery>),
     /// So many messages of the subscription were dropped since the last event.
     Lagged(u64),
     /// The broker goes down.
     Draining(Duration),
     /// The broker ends the stream.
     End(Box<EndReason>),
+}
+
+/// Deliveries for which there is room from the second on.
+const SEVERAL: usize = 16;
+
+impl MemberEvent {
+    /// The deliveries that it is.
+    pub fn deliveries(&self) -> &[Delivery] {
+        match self {
+            MemberEvent::Deliver(delivery) => std::slice::from_ref(delivery),
+            MemberEvent::DeliverAll(deliveries) => deliveries,
+            _ => &[],
+        }
+    }
+
+    /// One more delivery behind those that it is.
+    pub(super) fn append(&mut self, delivery: Delivery) {
+        if let MemberEvent::DeliverAll(deliveries) = self {
+            return deliveries.push(delivery);
+        }
+        let before = std::mem::replace(self, MemberEvent::DeliverAll(Vec::with_capacity(SEVERAL)));
+        if let (MemberEvent::Deliver(first), MemberEvent::DeliverAll(deliveries)) = (before, self) {
+            deliveries.extend([first, delivery]);
+        }
+    }
 }
 
 /// One delivery of a message to one member.

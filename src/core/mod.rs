@@ -93,6 +93,8 @@ pub struct Core {
 pub(crate) struct Books {
     config: CoreConfig,
     counters: Counters,
+    /// The number of the input that is applied.
+    input: u64,
     /// The last epoch given to an active member.
     epoch: u64,
     /// REJECT subscriptions with little room left.
@@ -120,6 +122,7 @@ impl Core {
             reservations: AHashMap::new(),
             serial: 0,
             books: Books {
+                input: 0,
                 epoch: config.epoch,
                 config,
                 counters: Counters::default(),
@@ -135,6 +138,7 @@ impl Core {
 
     /// Applies one input at `now` and appends what follows from it to `effects`, in order.
     pub fn apply(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
+        self.books.input += 1;
         // What a deadline has ended by now is gone, even where its tick comes later.
         self.expire(now, effects);
         match input {
@@ -205,10 +209,10 @@ impl Core {
     /// Tells those who asked that the broker is going down; from here on nothing new is delivered.
     fn drain(&mut self, grace: std::time::Duration, effects: &mut Vec<Effect>) {
         self.books.draining = true;
-        for (_, subscription) in &self.subscriptions {
-            for (_, member) in &subscription.members {
+        for (_, subscription) in &mut self.subscriptions {
+            for (_, member) in &mut subscription.members {
                 if member.control_events {
-                    effects.push(Effect::Member(member.id, MemberEvent::Draining(grace)));
+                    member.tell(MemberEvent::Draining(grace), effects);
                 }
             }
         }

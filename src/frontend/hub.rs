@@ -246,6 +246,7 @@ impl Receiver for Frontend {
             MemberEvent::Started(id) => session.push(convert::started(&id)),
             MemberEvent::Role(role) => session.push(convert::role(role)),
             MemberEvent::Deliver(delivery) => session.push(WireEvent::Message(delivery)),
+            MemberEvent::DeliverAll(deliveries) => session.push_all(deliveries),
             MemberEvent::Lagged(dropped) => session.push(convert::lagged(dropped)),
             MemberEvent::Draining(grace) => session.push(convert::draining(grace)),
         }

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use super::waker::WakerSlot;
 use super::{Failure, WireEvent, event};
-use crate::core::Input;
+use crate::core::{Delivery, Input};
 use crate::limits;
 use crate::model::MemberId;
 use crate::shard::Node;
@@ -63,6 +63,11 @@ impl Session {
             _ => events.push_back(event),
         }
         drop(events);
+        self.reader.wake();
+    }
+
+    pub fn push_all(&self, deliveries: Vec<Delivery>) {
+        self.events.borrow_mut().extend(deliveries.into_iter().map(WireEvent::Message));
         self.reader.wake();
     }
 
@@ -187,7 +192,7 @@ impl Session {
 mod tests {
 
     use super::*;
-    use crate::core::{Delivery, Role};
+    use crate::core::Role;
     use crate::frontend::convert;
     use crate::model::Message;
 

@@ -67,9 +67,17 @@ impl Outcome {
     }
 }
 
-impl From<Effect> for Outcome {
-    fn from(effect: Effect) -> Self {
-        match effect {
+impl Outcome {
+    /// What an effect says: mostly one thing.
+    pub fn all_of(effect: Effect) -> Vec<Outcome> {
+        vec![match effect {
+            Effect::Member(member, MemberEvent::DeliverAll(deliveries)) => {
+                assert!(deliveries.len() > 1, "one alone needs no list");
+                return deliveries
+                    .into_iter()
+                    .map(|delivery| Outcome::Member(member, MemberEvent::Deliver(delivery).into()))
+                    .collect();
+            }
             Effect::Member(member, event) => Outcome::Member(member, event.into()),
             Effect::Answer(ticket, answer) => Outcome::Answer(ticket, answer.into()),
             Effect::DeadLetter(letter) => {
@@ -78,7 +86,7 @@ impl From<Effect> for Outcome {
             }
             Effect::Created(id) => Outcome::Created(id),
             Effect::Ended(id) => Outcome::Ended(id),
-        }
+        }]
     }
 }
 
@@ -97,6 +105,7 @@ impl From<MemberEvent> for Told {
                 let id = DeliveryId { message: message.number(), delivery };
                 Told::Deliver { id, attempt, epoch }
             }
+            MemberEvent::DeliverAll(_) => unreachable!("it is taken apart"),
             MemberEvent::Lagged(dropped) => Told::Lagged(dropped),
             MemberEvent::Draining(grace) => Told::Draining(grace),
             MemberEvent::End(reason) => Told::End(*reason),

@@ -102,8 +102,8 @@ impl Stage {
 
     fn hear(&mut self, effects: Vec<Effect>) -> Option<Reply> {
         let mut reply = None;
-        for effect in effects {
-            match effect.into() {
+        for outcome in effects.into_iter().flat_map(Outcome::all_of) {
+            match outcome {
                 Outcome::Member(member, told) => self.told.entry(member).or_default().push(told),
                 Outcome::Answer(_, answer) => reply = Some(answer),
                 Outcome::DeadLetter { message, reason, attempts, .. } => {

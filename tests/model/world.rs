@@ -117,7 +117,7 @@ impl<'a> World<'a> {
             Effect::Answer(_, Answer::Stats(stats)) => Some(stats.clone()),
             _ => None,
         });
-        let core: Vec<Outcome> = effects.into_iter().map(Outcome::from).collect();
+        let core: Vec<Outcome> = effects.into_iter().flat_map(Outcome::all_of).collect();
         self.remember(&core);
         compare(core, twin)?;
         Ok(stats)
