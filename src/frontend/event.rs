@@ -15,8 +15,12 @@ use crate::proto::subscribe_event::Event;
 #[derive(Debug)]
 pub enum WireEvent {
     Message(Delivery),
-    /// Several messages; together they stay within what a client accepts.
-    Batch(Vec<Delivery>),
+    /// Several messages; together they stay within what a client accepts. `length` is that of all of them, each as in
+    /// [`length_in_batch`].
+    Batch {
+        deliveries: Vec<Delivery>,
+        length: usize,
+    },
     /// What is seldom: encoded as the contract has it.
     Other(Box<SubscribeEvent>),
 }
@@ -38,7 +42,7 @@ impl WireEvent {
     pub fn deliveries(&self) -> &[Delivery] {
         match self {
             WireEvent::Message(delivery) => std::slice::from_ref(delivery),
-            WireEvent::Batch(deliveries) => deliveries,
+            WireEvent::Batch { deliveries, .. } => deliveries,
             WireEvent::Other(_) => &[],
         }
     }
@@ -47,10 +51,10 @@ impl WireEvent {
     pub fn encode(&self, out: &mut impl BufMut) -> Result<(), EncodeError> {
         match self {
             WireEvent::Message(delivery) => encode_delivery(EVENT_MESSAGE, delivery, out),
-            WireEvent::Batch(deliveries) => {
-                let length: usize = deliveries.iter().map(length_in_batch).sum();
+            WireEvent::Batch { deliveries, length } => {
+                debug_assert_eq!(*length, deliveries.iter().map(length_in_batch).sum::<usize>());
                 out.put_u8(EVENT_BATCH);
-                put_varint(length as u64, |byte| out.put_u8(byte));
+                put_varint(*length as u64, |byte| out.put_u8(byte));
                 deliveries.iter().for_each(|delivery| encode_delivery(BATCH_MESSAGE, delivery, out));
             }
             WireEvent::Other(event) => event.encode(out)?,

@@ -116,14 +116,18 @@ impl Subscription {
     fn carry_out_each(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let bounds = &self.frontend.bounds;
         while let Some(commands) = &mut self.commands {
-            match commands.poll_read(cx, |command| convert::read_command(command, bounds)) {
+            let carry_out = |command: &[u8]| {
+                self.subscriber.carry_out(convert::read_command(command, bounds)?);
+                Ok(())
+            };
+            match commands.poll_read(cx, carry_out) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(None) if commands.is_gone() => return Poll::Ready(()),
                 Poll::Ready(None) => {
                     self.commands = None;
                     self.subscriber.commands_ended();
                 }
-                Poll::Ready(Some(Ok(command))) => self.subscriber.carry_out(command),
+                Poll::Ready(Some(Ok(()))) => {}
                 Poll::Ready(Some(Err(failure))) => {
                     self.subscriber.end(failure);
                     commands.give_up();

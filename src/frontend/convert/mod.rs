@@ -61,6 +61,12 @@ pub fn read_command(command: &[u8], bounds: &Bounds) -> Result<Command, Failure>
     if let (Some(Ok((ACK, Value::Bytes(ack)))), None) = (fields.next(), fields.next()) {
         return settle::read_ack(ack);
     }
+    read_seldom(command, bounds)
+}
+
+/// What is no ack.
+#[inline(never)]
+fn read_seldom(command: &[u8], bounds: &Bounds) -> Result<Command, Failure> {
     let command = proto::SubscribeCommand::decode(command).map_err(Failure::unreadable)?;
     match command.command {
         None => Ok(Command::Unknown),

@@ -82,7 +82,15 @@ pub fn read_ack(ack: &[u8]) -> Result<Command, Failure> {
             _ => {}
         }
     }
-    command(subscription_id, named.target(system_id, message_id)?, Action::Ack)
+    if !system_id.is_empty() {
+        named.add(system_id);
+    }
+    // What is most common takes no detour: each move of what was just put together waits for it.
+    if subscription_id.is_empty() && named.unknown == 0 && !named.ids.is_empty() {
+        forget_repeats(&mut named.ids);
+        return Ok(Command::Ack(named.ids));
+    }
+    command(subscription_id, named.target("", message_id)?, Action::Ack)
 }
 
 fn target(system_id: &str, system_ids: &[String], message_id: &str) -> Result<SettleTarget, Failure> {
