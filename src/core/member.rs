@@ -21,7 +21,8 @@ pub struct Member {
     pub turn: Option<u64>,
     /// The role it was last told.
     pub told_role: Option<Role>,
-    /// The input that had the last deliveries for it, and where among the effects these are, as long as nothing was told since.
+    /// The input that had the last deliveries for it, and where among the effects these are; `None` where something else
+    /// was told since.
     deliveries: Option<(u64, usize)>,
     /// What may still be sent before its connection has taken some of it. The bytes go below zero
     /// by at most one message.

@@ -171,8 +171,8 @@ impl Frontend {
         series.failed(failure);
     }
 
-    /// Starts a publish, which has its credits; it goes to its end also where nobody waits for it any more. The shard of this
-    /// executor may answer before this returns.
+    /// Starts a publish, which has its credits; it goes to its end also where nobody waits for it any more. The shard of
+    /// this executor may answer before this returns.
     pub(super) fn start_publish(&self, way: Way, run: Run, waiter: Waiter) {
         let ticket = self.add_pending(Pending::Publish(Publishing::new(&way, &run, waiter)));
         for (shard, input) in way.inputs(ticket, run) {

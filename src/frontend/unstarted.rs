@@ -34,8 +34,8 @@ impl Unstarted {
         self.messages.len() >= limits::RUN_MESSAGES || self.bytes >= limits::RUN_BYTES
     }
 
-    /// Starts what may start now. Pending as long as some wait for credits, or for a publish in two passes, of whose end the series
-    /// tells.
+    /// Starts what may start now. Pending as long as some wait for credits, or for a publish in two passes, of whose end
+    /// the series tells.
     pub fn poll_start(&mut self, frontend: &Frontend, series: &Rc<Series>, cx: &mut Context<'_>) -> Poll<()> {
         while !self.messages.is_empty() {
             if !series.may_start() {

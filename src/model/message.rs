@@ -24,8 +24,8 @@ struct Head {
 type Parts = HeaderSliceWithLengthProtected<Head, u8>;
 
 impl Message {
-    /// A message whose body of `body_bytes` is what `encode` writes into it, all zeros before: the fields that are the same in
-    /// each delivery, as they go out. It is written in its place, since reading it back at once would stall.
+    /// A message whose body of `body_bytes` is what `encode` writes into it, all zeros before: the fields that are the
+    /// same in each delivery, as they go out. It is written in its place, since reading it back at once would stall.
     ///
     /// `topic` and `message_id` are checked already ([`Topic`](super::Topic), [`check_message_id`](super::check_message_id)).
     pub fn new(
