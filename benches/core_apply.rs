@@ -5,13 +5,12 @@ mod common;
 mod cpu_time;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use smallvec::smallvec;
 use tinybroker::core::{
-    Action, Core, CoreConfig, Effect, Input, MemberEvent, OpenSpec, Overflow, SettleTarget, SharedOptions,
+    Action, Core, CoreConfig, Delivery, Effect, Input, OpenSpec, Overflow, SettleTarget, SharedOptions,
 };
 use tinybroker::limits::{MAX_PENDING, MAX_PENDING_BYTES, MEMBER_WINDOW_MESSAGES, MESSAGE_COST};
 use tinybroker::model::{
@@ -32,7 +31,7 @@ struct World {
     effects: Vec<Effect>,
     numbers: u64,
     /// What is published, over and over: as many as the core ever holds at a time, or more.
-    messages: Vec<Arc<Message>>,
+    messages: Vec<Message>,
     published: usize,
     /// Deliveries that no connection has taken.
     untaken: u64,
@@ -86,7 +85,7 @@ impl World {
     fn publication(&mut self) -> Input {
         let message = self.messages[self.published % self.messages.len()].clone();
         self.published += 1;
-        Input::Publish { ticket: Ticket { frontend: 0, number: self.number() }, message }
+        Input::Publish { ticket: Ticket { frontend: 0, number: self.number() }, run: smallvec![message] }
     }
 
     fn publish(&mut self) {
@@ -97,8 +96,7 @@ impl World {
     /// Acks what was delivered first.
     fn ack(&mut self) {
         let Some((member, id)) = self.in_flight.pop_front() else { panic!("something is in flight") };
-        let target = SettleTarget::Deliveries { ids: smallvec![id], unknown: 0 };
-        self.apply_for_acks(Input::Settle { member, subscription_id: None, target, action: Action::Ack });
+        self.apply_for_acks(Input::Ack { member, ids: smallvec![id] });
     }
 
     /// Each connection tells what it has taken, when that is half a window.
@@ -116,18 +114,21 @@ impl World {
 }
 
 fn deliveries(effects: &[Effect]) -> impl Iterator<Item = (MemberId, DeliveryId)> {
-    effects.iter().filter_map(|effect| match effect {
-        Effect::Member(member, MemberEvent::Deliver(delivery)) => {
-            let id = DeliveryId { message: delivery.message.number, delivery: delivery.delivery };
-            Some((*member, id))
-        }
+    let events = effects.iter().filter_map(|effect| match effect {
+        Effect::Member(member, event) => Some((*member, event)),
         _ => None,
+    });
+    events.flat_map(|(member, event)| {
+        let id = |delivery: &Delivery| DeliveryId {
+            message: delivery.message.number(),
+            delivery: delivery.delivery,
+        };
+        event.deliveries().iter().map(move |delivery| (member, id(delivery)))
     })
 }
 
-fn message(number: u64) -> Arc<Message> {
-    let body = |out: &mut Vec<u8>| out.resize(out.len() + BODY_BYTES, 0);
-    Arc::new(Message::new(MessageNumber::from_u64(number), TOPIC, None, BODY_BYTES, body))
+fn message(number: u64) -> Message {
+    Message::new(MessageNumber::from_u64(number), TOPIC, None, BODY_BYTES, |_| ())
 }
 
 fn spec(mode: Mode, name: &str, pattern: &str, max_in_flight: u32) -> OpenSpec {

@@ -6,7 +6,6 @@ mod cpu_time;
 
 use std::collections::HashMap;
 use std::hint::black_box;
-use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::{Bytes, BytesMut};
@@ -62,8 +61,7 @@ fn encode_event(c: &mut Criterion<CpuTime>) {
         let request = request(payload_bytes).encode_to_vec();
         let publish = Publish::read(&request).expect("it is a request");
         let message = publish.into_message(number(), &BOUNDS, SystemTime::UNIX_EPOCH).expect("it is valid");
-        let event =
-            WireEvent::Message(Delivery { message: Arc::new(message), delivery: 1, attempt: 1, epoch: 0 });
+        let event = WireEvent::Message(Delivery { message: message, delivery: 1, attempt: 1, epoch: 0 });
         let mut out = BytesMut::with_capacity(2 * payload_bytes + 1024);
         group.bench_function(name, |b| {
             b.iter(|| {

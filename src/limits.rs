@@ -101,6 +101,12 @@ pub fn outstanding(frontends: usize) -> (u64, u64) {
 /// Messages that one stream may start before others that wait for the same credits get theirs: one at a time each would
 /// cross to the shards alone.
 pub const CREDITS_IN_ONE_GO: usize = 64;
+/// Messages of one stream or batch that go to a shard as one input: so many at most that one input is short work,
+pub const RUN_MESSAGES: usize = CREDITS_IN_ONE_GO;
+/// and until they have these bytes together.
+pub const RUN_BYTES: u64 = 256 * 1024;
+/// Acks of one stream that go to its shard as one input.
+pub const ACKS_IN_ONE_GO: usize = 64;
 /// Requests of one stream of publishes that are read in one turn, before others get theirs.
 pub const PUBLISH_STREAM_TURN: usize = 1024;
 /// Failures told in one confirm; those that follow come in the next.
@@ -110,8 +116,8 @@ pub const CONFIRM_FAILURES: usize = 1024;
 pub const RING_SLOTS: usize = 128;
 /// Items that a pump takes from its rings in one turn, before connections get theirs.
 pub const PUMP_TURN_ITEMS: usize = 1024;
-/// Inputs that one turn applies to shards whose own executors sleep; what is more goes by ring and wakes them. As
-/// much work as waking takes, some ten microseconds.
+/// Messages and deliveries that one turn deals with in shards whose own executors sleep; where it has more for them, all
+/// go by ring and wake them: one batch is then less work.
 pub const ERRANDS_IN_ONE_TURN: usize = 2;
 /// Subscriptions that a message is handed out to in one go, before connections and other publishes get their turn.
 /// Some 250 deliveries are a few hundred microseconds of work; what they write still goes out in few system calls.
@@ -148,6 +154,8 @@ pub const WRITE_TURN_BYTES: usize = 256 * 1024;
 pub const TASKS_IN_ONE_GO: usize = 512;
 /// how often that may be in one turn.
 pub const ROUNDS_IN_ONE_TURN: usize = 4;
+/// Bytes that are not sent before others follow or nothing more does.
+pub const HELD_BACK_BYTES: usize = 4 * 1024;
 /// What small frames that nobody has taken yet may cost a connection, before it is closed for a flood: each 256 bytes,
 /// less its own.
 pub const SMALL_FRAMES_BUDGET: usize = 16 * 1024 * 1024;

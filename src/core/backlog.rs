@@ -1,5 +1,4 @@
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 
 use super::entry::Entry;
 use super::parked::Parked;
@@ -42,11 +41,18 @@ impl Backlog {
         }
     }
 
-    pub fn push(&mut self, message: Arc<Message>) {
-        self.bytes += message.cost();
+    /// A message takes its place in the publish order; it does not wait here yet.
+    pub fn arrive(&mut self, message: Message) -> Entry {
         let position = self.next_position;
         self.next_position += 1;
-        self.fresh.push_back(Entry { position, message, deliveries: 0, attempts: 0 });
+        Entry { position, message, deliveries: 0, attempts: 0 }
+    }
+
+    /// The one that arrived last waits.
+    pub fn push(&mut self, entry: Entry) {
+        self.bytes += entry.message.cost();
+        debug_assert!(entry.position + 1 == self.next_position && entry.deliveries == 0);
+        self.fresh.push_back(entry);
     }
 
     /// Back to its old place.
@@ -123,6 +129,10 @@ impl Backlog {
     /// What waits, parked messages too.
     pub fn len(&self) -> u64 {
         (self.fresh.len() + self.returned.len() + self.parked.len()) as u64
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     pub fn parked(&self) -> u64 {

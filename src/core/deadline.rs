@@ -49,8 +49,11 @@ impl Core {
 impl Subscription {
     /// When time changes something here next.
     pub(super) fn next_deadline(&self) -> Option<Time> {
-        let due = [self.lingers_until, self.in_flight.next_due(), self.backlog.next_due()];
-        due.into_iter().flatten().min()
+        let earlier = |one: Option<Time>, other: Option<Time>| match (one, other) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            _ => one.or(other),
+        };
+        earlier(self.lingers_until, earlier(self.in_flight.next_due(), self.backlog.next_due()))
     }
 
     fn work_off(&mut self, now: Time, books: &mut Books, effects: &mut Vec<Effect>) {

@@ -1,4 +1,5 @@
 use super::effect::{Delivery, Effect, MemberEvent};
+use super::entry::Entry;
 use super::roster::Roster;
 use super::subscription::Subscription;
 use super::{Books, Core, Counter, MemberKey};
@@ -10,14 +11,26 @@ impl Subscription {
     pub(super) fn feed(&mut self, now: Time, books: &mut Books, effects: &mut Vec<Effect>) {
         while !books.draining && self.backlog.has_ready() {
             let Some(key) = self.roster.next(&self.members) else { break };
-            self.deliver_next(now, key, books, effects);
-            self.roster.had_its_turn(key, &mut self.members);
+            let Some(entry) = self.backlog.pop() else { break };
+            self.deliver(now, key, entry, books, effects);
         }
         self.note_room(books);
     }
 
-    fn deliver_next(&mut self, now: Time, key: MemberKey, books: &mut Books, effects: &mut Vec<Effect>) {
-        let Some(mut entry) = self.backlog.pop() else { return };
+    /// The member that gets the next message at once, where nothing waits: most messages need no place in the queue.
+    pub(super) fn next_idle(&self, books: &Books) -> Option<MemberKey> {
+        if books.draining || !self.backlog.is_empty() { None } else { self.roster.next(&self.members) }
+    }
+
+    /// Hands a message to the member whose turn it is.
+    pub(super) fn deliver(
+        &mut self,
+        now: Time,
+        key: MemberKey,
+        mut entry: Entry,
+        books: &mut Books,
+        effects: &mut Vec<Effect>,
+    ) {
         let member = &mut self.members[key];
         debug_assert!(member.has_room(), "I2: in flight stays within the member's credit");
         entry.deliveries += 1;
@@ -28,29 +41,29 @@ impl Subscription {
         }
         if self.lagged > 0 {
             let lagged = MemberEvent::Lagged(std::mem::take(&mut self.lagged));
-            effects.push(Effect::Member(member.id, lagged));
+            member.tell(lagged, effects);
         }
         let epoch = match &self.roster {
             Roster::Singleton(singleton) => singleton.epoch(),
             _ => 0,
         };
-        let delivery = Delivery {
-            message: entry.message.clone(),
-            delivery: entry.deliveries,
-            attempt: entry.attempts,
-            epoch,
-        };
-        effects.push(Effect::Member(member.id, MemberEvent::Deliver(delivery)));
         member.use_window(entry.message.cost());
-        if member.asks_acks() {
+        let (delivery, attempt) = (entry.deliveries, entry.attempts);
+        let message = if member.asks_acks() {
             member.in_flight += 1;
             books.in_flight += 1;
             let timeout = self.options.ack_timeout;
             let due = (!timeout.is_zero()).then(|| now + timeout);
+            let message = entry.message.clone();
             self.in_flight.hold(key, &mut member.held, entry, due);
+            message
         } else {
             books.counters.count(Counter::SentUnacked, 1);
-        }
+            entry.message
+        };
+        let delivery = Delivery { message, delivery, attempt, epoch };
+        member.tell_delivery(delivery, books.input, effects);
+        self.roster.had_its_turn(key, &mut self.members);
     }
 }
 

@@ -1,5 +1,6 @@
-use std::sync::Arc;
 use std::time::Duration;
+
+use smallvec::SmallVec;
 
 use super::counters::Counters;
 use crate::model::{MemberId, Message, SubscriptionId, Ticket, Topic};
@@ -25,26 +26,53 @@ pub enum MemberEvent {
     /// The open was accepted; no event of the stream goes with it.
     Attached,
     /// The open was refused; the stream ends.
-    Refused(OpenRefusal),
+    Refused(Box<OpenRefusal>),
     /// The member gets messages from now on: the `subscription_id` event.
     Started(SubscriptionId),
     /// SINGLETON with control events.
     Role(Role),
     Deliver(Delivery),
+    /// Several of one input, in order.
+    DeliverAll(Vec<Delivery>),
     /// So many messages of the subscription were dropped since the last event.
     Lagged(u64),
     /// The broker goes down.
     Draining(Duration),
     /// The broker ends the stream.
-    End(EndReason),
+    End(Box<EndReason>),
     /// It has left, as its frontend said: what is published from now on does not find it.
     Left,
+}
+
+/// Deliveries for which there is room from the second on.
+const SEVERAL: usize = 16;
+
+impl MemberEvent {
+    /// The deliveries that it is.
+    pub fn deliveries(&self) -> &[Delivery] {
+        match self {
+            MemberEvent::Deliver(delivery) => std::slice::from_ref(delivery),
+            MemberEvent::DeliverAll(deliveries) => deliveries,
+            _ => &[],
+        }
+    }
+
+    /// One more delivery behind those that it is.
+    pub(super) fn append(&mut self, delivery: Delivery) {
+        if let MemberEvent::DeliverAll(deliveries) = self {
+            return deliveries.push(delivery);
+        }
+        let before = std::mem::replace(self, MemberEvent::DeliverAll(Vec::with_capacity(SEVERAL)));
+        if let (MemberEvent::Deliver(first), MemberEvent::DeliverAll(deliveries)) = (before, self) {
+            deliveries.extend([first, delivery]);
+        }
+    }
 }
 
 /// One delivery of a message to one member.
 #[derive(Debug, Clone)]
 pub struct Delivery {
-    pub message: Arc<Message>,
+    pub message: Message,
     /// Counts deliveries of the message in this subscription, from 1.
     pub delivery: u32,
     /// Counts attempts, from 1.
@@ -57,7 +85,7 @@ pub struct Delivery {
 #[derive(Debug)]
 pub struct DeadLetter {
     pub topic: Topic,
-    pub message: Arc<Message>,
+    pub message: Message,
     pub subscription: SubscriptionId,
     pub reason: GivenUp,
     pub attempts: u32,
@@ -132,15 +160,16 @@ pub enum PublishRefusal {
     Bytes { subscription: SubscriptionId, waiting: u64, limit: u64 },
 }
 
+/// In how many subscriptions here a message was enqueued, or why in none.
+pub type Published = Result<u32, Box<PublishRefusal>>;
+
 /// What a frontend asked for.
 #[derive(Debug)]
 pub enum Answer {
-    /// Enqueued in so many subscriptions here.
-    Published {
-        subscriptions: u32,
-    },
-    /// Enqueued nowhere here.
-    Refused(PublishRefusal),
+    /// How it went with each message of a run, in order.
+    Published(SmallVec<[Published; 1]>),
+    /// No room is kept: enqueued nowhere here.
+    Refused(Box<PublishRefusal>),
     /// Room is kept until `Commit` or `Abort`.
     Reserved,
     Settled(Settlement),

@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use crate::model::Message;
 
 /// A message in one subscription, waiting or in flight.
@@ -7,7 +5,7 @@ use crate::model::Message;
 pub struct Entry {
     /// Place in the publish order of the subscription, from 0.
     pub position: u64,
-    pub message: Arc<Message>,
+    pub message: Message,
     /// Deliveries so far.
     pub deliveries: u32,
     /// Attempts so far.

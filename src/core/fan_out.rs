@@ -1,8 +1,6 @@
 //! A message that many subscriptions want is in all of their queues at once, but handed out to so many of them in one go:
 //! nobody else waits for the rest.
 
-use std::sync::Arc;
-
 use super::effect::Effect;
 use super::{Core, SubscriptionKey};
 use crate::model::{Message, Time};
@@ -12,21 +10,44 @@ impl Core {
     pub(super) fn fan_out(
         &mut self,
         now: Time,
-        targets: impl Iterator<Item = SubscriptionKey>,
-        message: &Arc<Message>,
+        targets: &[SubscriptionKey],
+        message: Message,
         effects: &mut Vec<Effect>,
     ) -> u32 {
+        let Some((&last, others)) = targets.split_last() else { return 0 };
         let mut taken = 0;
-        for (nth, key) in targets.enumerate() {
-            if !self.accept(key, message, effects) {
-                continue;
-            }
-            taken += 1;
-            if nth < self.books.config.fan_out_slice || !self.serve_later(key) {
-                self.serve(now, key, effects);
-            }
+        for (nth, &key) in others.iter().enumerate() {
+            taken += u32::from(self.give(now, key, nth, message.clone(), effects));
         }
-        taken
+        taken + u32::from(self.give(now, last, others.len(), message, effects))
+    }
+
+    /// Enqueues a message in the `nth` of the subscriptions that want it. Tells whether it took it.
+    fn give(
+        &mut self,
+        now: Time,
+        key: SubscriptionKey,
+        nth: usize,
+        message: Message,
+        effects: &mut Vec<Effect>,
+    ) -> bool {
+        if !self.admit(key, &message, effects) {
+            return false;
+        }
+        let is_now = nth < self.books.config.fan_out_slice;
+        let subscription = &mut self.subscriptions[key];
+        let entry = subscription.backlog.arrive(message);
+        if is_now && let Some(member) = subscription.next_idle(&self.books) {
+            subscription.deliver(now, member, entry, &mut self.books, effects);
+            subscription.note_room(&mut self.books);
+            self.note_deadline(key);
+            return true;
+        }
+        subscription.backlog.push(entry);
+        if is_now || !self.serve_later(key) {
+            self.serve(now, key, effects);
+        }
+        true
     }
 
     /// Hands out to the next of those that were left for later.

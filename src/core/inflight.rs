@@ -49,7 +49,7 @@ impl InFlight {
     /// Records a delivery to `member`, as the newest of its chain; it is taken back at `due`.
     pub fn hold(&mut self, member: MemberKey, chain: &mut Chain, entry: Entry, due: Option<Time>) {
         self.bytes += entry.message.cost();
-        let number = entry.message.number;
+        let number = entry.message.number();
         let id_hash = entry.message.message_id().map(|id| self.hasher.hash_one(id));
         let slot = self.slots.insert(Held { entry, member, older: chain.newest, newer: None, due: None });
         self.set_due(slot, due);
@@ -83,7 +83,7 @@ impl InFlight {
             self.by_number.shrink_to(KEEP_PLACES);
             self.by_message_id.shrink_to(KEEP_PLACES);
         }
-        let mapped = self.by_number.remove(&entry.message.number);
+        let mapped = self.by_number.remove(&entry.message.number());
         debug_assert_eq!(mapped, Some(slot), "I3: a delivery is settled once");
         if let Some(id) = entry.message.message_id() {
             self.forget_message_id(id, slot);

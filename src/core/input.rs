@@ -1,4 +1,3 @@
-use std::sync::Arc;
 use std::time::Duration;
 
 use smallvec::SmallVec;
@@ -13,26 +12,22 @@ pub enum Input {
     Open { member: MemberId, spec: Box<OpenSpec> },
     /// The response side of a stream is over, for whatever reason.
     Leave { member: MemberId },
-    /// Enqueue everywhere here that matches, or, where a subscription refuses, nowhere here.
-    Publish { ticket: Ticket, message: Arc<Message> },
+    /// Enqueue everywhere here that matches, or, where a subscription refuses, nowhere here: each message for itself.
+    Publish { ticket: Ticket, run: Run },
     /// Enqueue everywhere here that matches, whatever its limit: the part of a publish that concerns
     /// several shards and was begun while none was near full, so that no shard may refuse it alone.
     /// By how much it can go beyond a limit is bounded by what frontends may have outstanding.
-    Accept { ticket: Ticket, message: Arc<Message> },
+    Accept { ticket: Ticket, run: Run },
     /// First pass of a publish that concerns several shards while one is near full: keep room.
-    Reserve { ticket: Ticket, message: Arc<Message> },
+    Reserve { ticket: Ticket, message: Message },
     /// Second pass: every shard had room.
     Commit { ticket: Ticket },
     /// Second pass: some shard had none.
     Abort { ticket: Ticket },
-    /// An ack, nack or extend in a member's own stream.
-    Settle {
-        member: MemberId,
-        /// As the client gave it; only its own is right.
-        subscription_id: Option<SubscriptionId>,
-        target: SettleTarget,
-        action: Action,
-    },
+    /// Acks in a member's own stream that name deliveries of this broker's, and no subscription.
+    Ack { member: MemberId, ids: SmallVec<[DeliveryId; 1]> },
+    /// Any ack, nack or extend in a member's own stream.
+    Settle(Box<Settle>),
     /// The same by a unary call, from any connection.
     SettleCall(Box<SettleCall>),
     /// A member's connection has taken this many delivered messages, `bytes` being their cost.
@@ -46,6 +41,20 @@ pub enum Input {
     /// A question for [`super::Stats`].
     Stats { ticket: Ticket },
 }
+
+impl Input {
+    /// The messages or deliveries that it is about; 1 where it is about something else.
+    pub fn items(&self) -> usize {
+        match self {
+            Input::Publish { run, .. } | Input::Accept { run, .. } => run.len(),
+            Input::Ack { ids, .. } => ids.len(),
+            _ => 1,
+        }
+    }
+}
+
+/// Messages that are published one after the other, at least one, and answered together.
+pub type Run = SmallVec<[Message; 2]>;
 
 /// What is done with deliveries in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +98,16 @@ impl SettleTarget {
     }
 }
 
+/// An ack, nack or extend in a stream.
+#[derive(Debug)]
+pub struct Settle {
+    pub member: MemberId,
+    /// As the client gave it; only its own is right.
+    pub subscription_id: Option<SubscriptionId>,
+    pub target: SettleTarget,
+    pub action: Action,
+}
+
 /// A unary ack, nack or extend.
 #[derive(Debug)]
 pub struct SettleCall {
@@ -96,4 +115,17 @@ pub struct SettleCall {
     pub subscription_id: SubscriptionId,
     pub target: SettleTarget,
     pub action: Action,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::Effect;
+
+    /// What is rare is boxed, so that what crosses from executor to executor takes a cache line.
+    #[test]
+    fn inputs_and_effects_are_small() {
+        assert!(size_of::<Input>() <= 48, "{}", size_of::<Input>());
+        assert!(size_of::<Effect>() <= 56, "{}", size_of::<Effect>());
+    }
 }

@@ -85,7 +85,7 @@ impl Subscription {
         let (mut in_flight, mut bytes, mut numbers) = (0, 0, HashSet::new());
         for (_, member, entry) in self.in_flight.iter() {
             assert!(positions.insert(entry.position), "I1: waits and is in flight");
-            assert!(numbers.insert(entry.message.number), "I3: two live deliveries of a message");
+            assert!(numbers.insert(entry.message.number()), "I3: two live deliveries of a message");
             assert!(self.members.contains(member), "I5: in flight at a member that left");
             bytes += entry.message.cost();
             in_flight += 1;

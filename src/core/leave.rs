@@ -40,7 +40,7 @@ impl Core {
         reason: EndReason,
         effects: &mut Vec<Effect>,
     ) {
-        effects.push(Effect::Member(member, MemberEvent::End(reason)));
+        effects.push(Effect::Member(member, MemberEvent::End(Box::new(reason))));
         self.leave(now, member, effects);
     }
 
@@ -54,7 +54,7 @@ impl Core {
     /// Ends a subscription that fell too far behind, with each member's stream.
     pub(super) fn disconnect(&mut self, key: SubscriptionKey, reason: EndReason, effects: &mut Vec<Effect>) {
         for (_, member) in &self.subscriptions[key].members {
-            effects.push(Effect::Member(member.id, MemberEvent::End(reason.clone())));
+            effects.push(Effect::Member(member.id, MemberEvent::End(Box::new(reason.clone()))));
         }
         let subscription = self.remove_subscription(key, effects);
         self.books.counters.count(Counter::Disconnected, 1);

@@ -1,4 +1,4 @@
-use super::effect::Role;
+use super::effect::{Delivery, Effect, MemberEvent, Role};
 use super::inflight::Chain;
 use crate::limits;
 use crate::model::MemberId;
@@ -21,6 +21,9 @@ pub struct Member {
     pub turn: Option<u64>,
     /// The role it was last told.
     pub told_role: Option<Role>,
+    /// The input that had the last deliveries for it, and where among the effects these are; `None` where something else
+    /// was told since.
+    deliveries: Option<(u64, usize)>,
     /// What may still be sent before its connection has taken some of it. The bytes go below zero
     /// by at most one message.
     window_messages: u32,
@@ -38,9 +41,28 @@ impl Member {
             is_in_round: false,
             turn: None,
             told_role: None,
+            deliveries: None,
             window_messages: limits::MEMBER_WINDOW_MESSAGES,
             window_bytes: WINDOW_BYTES,
         }
+    }
+
+    /// Tells it of a delivery, together with those that the same input had for it before.
+    pub fn tell_delivery(&mut self, delivery: Delivery, input: u64, effects: &mut Vec<Effect>) {
+        if let Some((of, place)) = self.deliveries
+            && of == input
+            && let Some(Effect::Member(_, event)) = effects.get_mut(place)
+        {
+            return event.append(delivery);
+        }
+        self.deliveries = Some((input, effects.len()));
+        effects.push(Effect::Member(self.id, MemberEvent::Deliver(delivery)));
+    }
+
+    /// Tells it of anything else.
+    pub fn tell(&mut self, event: MemberEvent, effects: &mut Vec<Effect>) {
+        self.deliveries = None;
+        effects.push(Effect::Member(self.id, event));
     }
 
     pub fn asks_acks(&self) -> bool {

@@ -36,10 +36,10 @@ use slab::Slab;
 
 pub use counters::{Counter, Counters};
 pub use effect::{
-    Answer, DeadLetter, Delivery, Effect, EndReason, GivenUp, MemberEvent, OpenRefusal, PublishRefusal, Role,
-    Settlement, Stats,
+    Answer, DeadLetter, Delivery, Effect, EndReason, GivenUp, MemberEvent, OpenRefusal, PublishRefusal,
+    Published, Role, Settlement, Stats,
 };
-pub use input::{Action, Input, Nack, SettleCall, SettleTarget};
+pub use input::{Action, Input, Nack, Run, Settle, SettleCall, SettleTarget};
 pub use spec::{OpenSpec, Overflow, SharedOptions};
 
 use crate::model::{GroupName, MemberId, SubscriptionId, Ticket, Time};
@@ -93,6 +93,8 @@ pub struct Core {
 pub(crate) struct Books {
     config: CoreConfig,
     counters: Counters,
+    /// The number of the input that is applied.
+    input: u64,
     /// The last epoch given to an active member.
     epoch: u64,
     /// REJECT subscriptions with little room left.
@@ -120,6 +122,7 @@ impl Core {
             reservations: AHashMap::new(),
             serial: 0,
             books: Books {
+                input: 0,
                 epoch: config.epoch,
                 config,
                 counters: Counters::default(),
@@ -135,19 +138,19 @@ impl Core {
 
     /// Applies one input at `now` and appends what follows from it to `effects`, in order.
     pub fn apply(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
+        self.books.input += 1;
         // What a deadline has ended by now is gone, even where its tick comes later.
         self.expire(now, effects);
         match input {
             Input::Open { member, spec } => self.open(now, member, *spec, effects),
             Input::Leave { member } => self.leave_as_told(now, member, effects),
-            Input::Publish { ticket, message } => self.publish(now, ticket, &message, effects),
-            Input::Accept { ticket, message } => self.accept_everywhere(now, ticket, &message, effects),
+            Input::Publish { ticket, run } => self.publish(now, ticket, run, effects),
+            Input::Accept { ticket, run } => self.accept_everywhere(now, ticket, run, effects),
             Input::Reserve { ticket, message } => self.reserve(ticket, message, effects),
             Input::Commit { ticket } => self.commit(now, ticket, effects),
             Input::Abort { ticket } => self.abort(ticket),
-            Input::Settle { member, subscription_id, target, action } => {
-                self.settle_in_stream(now, member, subscription_id, &target, action, effects);
-            }
+            Input::Ack { member, ids } => self.ack_in_stream(now, member, ids, effects),
+            Input::Settle(command) => self.settle_in_stream(now, *command, effects),
             Input::SettleCall(call) => self.settle_by_call(now, &call, effects),
             Input::Credit { member, messages, bytes } => {
                 self.credit(now, member, messages, bytes, effects);
@@ -206,10 +209,10 @@ impl Core {
     /// Tells those who asked that the broker is going down; from here on nothing new is delivered.
     fn drain(&mut self, grace: std::time::Duration, effects: &mut Vec<Effect>) {
         self.books.draining = true;
-        for (_, subscription) in &self.subscriptions {
-            for (_, member) in &subscription.members {
+        for (_, subscription) in &mut self.subscriptions {
+            for (_, member) in &mut subscription.members {
                 if member.control_events {
-                    effects.push(Effect::Member(member.id, MemberEvent::Draining(grace)));
+                    member.tell(MemberEvent::Draining(grace), effects);
                 }
             }
         }

@@ -11,7 +11,9 @@ impl Core {
         let (max_in_flight, control_events) = (spec.max_in_flight, spec.control_events);
         let key = match self.find_or_create(spec, effects) {
             Ok(key) => key,
-            Err(refusal) => return effects.push(Effect::Member(member, MemberEvent::Refused(refusal))),
+            Err(refusal) => {
+                return effects.push(Effect::Member(member, MemberEvent::Refused(Box::new(refusal))));
+            }
         };
         let subscription = &mut self.subscriptions[key];
         subscription.asks_acks = max_in_flight > 0;

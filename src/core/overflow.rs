@@ -1,19 +1,17 @@
-use std::sync::Arc;
-
 use super::effect::{Effect, EndReason};
 use super::spec::Overflow;
 use super::{Core, Counter, SubscriptionKey};
 use crate::model::Message;
 
 impl Core {
-    /// Puts a message into a subscription, or does what its overflow policy says. Tells whether the
-    /// message is in the queue, from where nobody has got it yet.
+    /// Makes room for a message in a subscription, or does what its overflow policy says. Tells whether the
+    /// subscription takes it.
     ///
     /// REJECT is not asked here: it refuses before anything is enqueued anywhere.
-    pub(super) fn accept(
+    pub(super) fn admit(
         &mut self,
         key: SubscriptionKey,
-        message: &Arc<Message>,
+        message: &Message,
         effects: &mut Vec<Effect>,
     ) -> bool {
         let subscription = &self.subscriptions[key];
@@ -30,7 +28,6 @@ impl Core {
                 return false;
             }
         }
-        self.subscriptions[key].backlog.push(message.clone());
         self.books.counters.count(Counter::Accepted, 1);
         true
     }

@@ -15,13 +15,13 @@ impl Subscription {
         }
         if let Some(key) = singleton.promote(&mut self.members, &mut books.epoch) {
             let started = MemberEvent::Started(self.id.clone());
-            effects.push(Effect::Member(self.members[key].id, started));
+            self.members[key].tell(started, effects);
         }
         for (key, role) in singleton.roles() {
             let member = &mut self.members[key];
             if member.control_events && member.told_role != Some(role) {
                 member.told_role = Some(role);
-                effects.push(Effect::Member(member.id, MemberEvent::Role(role)));
+                member.tell(MemberEvent::Role(role), effects);
             }
         }
     }

@@ -1,32 +1,32 @@
-use std::sync::Arc;
+use smallvec::smallvec;
 
 use super::effect::{Answer, Effect, PublishRefusal};
+use super::input::Run;
 use super::{Core, Counter, SubscriptionKey};
 use crate::model::{Message, Ticket, Time};
 
 /// Room kept for a publish between its two passes.
 #[derive(Debug)]
 pub struct Reservation {
-    message: Arc<Message>,
+    message: Message,
     /// Keys with the serial numbers of the subscriptions that were meant.
     targets: Vec<(SubscriptionKey, u64)>,
 }
 
 impl Core {
-    /// One pass on one shard: enqueued in every matching subscription, or in none.
-    pub(super) fn publish(
-        &mut self,
-        now: Time,
-        ticket: Ticket,
-        message: &Arc<Message>,
-        effects: &mut Vec<Effect>,
-    ) {
-        let matched = self.match_topic(message);
-        match self.refusal(&matched, message) {
-            Some(refusal) => effects.push(Effect::Answer(ticket, Answer::Refused(refusal))),
-            None => self.enqueue(now, ticket, &matched, message, effects),
-        }
-        self.matched = matched;
+    /// One pass on one shard, message by message: enqueued in every matching subscription, or in none.
+    pub(super) fn publish(&mut self, now: Time, ticket: Ticket, run: Run, effects: &mut Vec<Effect>) {
+        let published = run.into_iter().map(|message| {
+            let matched = self.match_topic(&message);
+            let published = match self.refusal(&matched, &message) {
+                Some(refusal) => Err(refusal),
+                None => Ok(self.fan_out(now, &matched, message, effects)),
+            };
+            self.matched = matched;
+            published
+        });
+        let published = published.collect();
+        effects.push(Effect::Answer(ticket, Answer::Published(published)));
     }
 
     /// Enqueued in every matching subscription, which is not asked.
@@ -34,28 +34,21 @@ impl Core {
         &mut self,
         now: Time,
         ticket: Ticket,
-        message: &Arc<Message>,
+        run: Run,
         effects: &mut Vec<Effect>,
     ) {
-        let matched = self.match_topic(message);
-        self.enqueue(now, ticket, &matched, message, effects);
-        self.matched = matched;
-    }
-
-    fn enqueue(
-        &mut self,
-        now: Time,
-        ticket: Ticket,
-        matched: &[SubscriptionKey],
-        message: &Arc<Message>,
-        effects: &mut Vec<Effect>,
-    ) {
-        let subscriptions = self.fan_out(now, matched.iter().copied(), message, effects);
-        effects.push(Effect::Answer(ticket, Answer::Published { subscriptions }));
+        let published = run.into_iter().map(|message| {
+            let matched = self.match_topic(&message);
+            let taken = self.fan_out(now, &matched, message, effects);
+            self.matched = matched;
+            Ok(taken)
+        });
+        let published = published.collect();
+        effects.push(Effect::Answer(ticket, Answer::Published(published)));
     }
 
     /// First of two passes: room is kept in every matching subscription, or in none.
-    pub(super) fn reserve(&mut self, ticket: Ticket, message: Arc<Message>, effects: &mut Vec<Effect>) {
+    pub(super) fn reserve(&mut self, ticket: Ticket, message: Message, effects: &mut Vec<Effect>) {
         let matched = self.match_topic(&message);
         let answer = match self.refusal(&matched, &message) {
             Some(refusal) => Answer::Refused(refusal),
@@ -83,9 +76,9 @@ impl Core {
         self.release_room(&reservation);
         let mut targets = reservation.targets;
         targets.retain(|&(key, serial)| self.is_alive(key, serial));
-        let targets = targets.iter().map(|&(key, _)| key);
-        let subscriptions = self.fan_out(now, targets, &reservation.message, effects);
-        effects.push(Effect::Answer(ticket, Answer::Published { subscriptions }));
+        let targets: Vec<SubscriptionKey> = targets.iter().map(|&(key, _)| key).collect();
+        let taken = self.fan_out(now, &targets, reservation.message, effects);
+        effects.push(Effect::Answer(ticket, Answer::Published(smallvec![Ok(taken)])));
     }
 
     /// Second pass, where some shard had none.
@@ -118,13 +111,13 @@ impl Core {
         matched
     }
 
-    fn refusal(&mut self, matched: &[SubscriptionKey], message: &Message) -> Option<PublishRefusal> {
+    fn refusal(&mut self, matched: &[SubscriptionKey], message: &Message) -> Option<Box<PublishRefusal>> {
         if !self.is_near_full() {
             return None;
         }
         let refusal =
             matched.iter().find_map(|&key| self.subscriptions[key].refusal(message, &self.books))?;
         self.books.counters.count(Counter::RefusedFull, 1);
-        Some(refusal)
+        Some(Box::new(refusal))
     }
 }

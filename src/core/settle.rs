@@ -1,32 +1,40 @@
+use smallvec::SmallVec;
+
 use super::effect::{Answer, Effect, EndReason, Settlement};
 use super::inflight::Slot;
-use super::input::{Action, SettleCall, SettleTarget};
+use super::input::{Action, Settle, SettleCall, SettleTarget};
 use super::subscription::Subscription;
 use super::{Books, Core, Counter, MemberKey};
-use crate::model::{MemberId, SubscriptionId, Time};
+use crate::model::{DeliveryId, MemberId, Time};
 
 impl Core {
     /// A command in a stream settles that member's own deliveries; one that names nothing in flight is
     /// only counted, since nobody waits for an answer.
-    pub(super) fn settle_in_stream(
-        &mut self,
-        now: Time,
-        member: MemberId,
-        subscription_id: Option<SubscriptionId>,
-        target: &SettleTarget,
-        action: Action,
-        effects: &mut Vec<Effect>,
-    ) {
+    pub(super) fn settle_in_stream(&mut self, now: Time, command: Settle, effects: &mut Vec<Effect>) {
+        let Settle { member, subscription_id, target, action } = command;
         let Some(&(key, member_key)) = self.members.get(&member) else { return };
         let subscription = &mut self.subscriptions[key];
         if subscription_id.is_some_and(|id| id != subscription.id) {
             return self.end_member(now, member, EndReason::OtherSubscription, effects);
         }
         if subscription.asks_acks {
-            subscription.settle(now, target, Some(member_key), action, &mut self.books, effects);
+            subscription.settle(now, &target, Some(member_key), action, &mut self.books, effects);
             subscription.feed(now, &mut self.books, effects);
             self.note_deadline(key);
         }
+    }
+
+    /// The same for what is most common.
+    pub(super) fn ack_in_stream(
+        &mut self,
+        now: Time,
+        member: MemberId,
+        ids: SmallVec<[DeliveryId; 1]>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let target = SettleTarget::Deliveries { ids, unknown: 0 };
+        let command = Settle { member, subscription_id: None, target, action: Action::Ack };
+        self.settle_in_stream(now, command, effects);
     }
 
     /// A command by call, from whatever connection.

@@ -49,9 +49,13 @@ impl FrontendCounter {
 
 impl FrontendCounters {
     pub fn count(&self, counter: FrontendCounter) {
+        self.add(counter, 1);
+    }
+
+    pub fn add(&self, counter: FrontendCounter, by: u64) {
         // One writer: no read-modify-write is needed.
         let count = &self.counts[counter as usize];
-        count.store(count.load(Relaxed) + 1, Relaxed);
+        count.store(count.load(Relaxed) + by, Relaxed);
     }
 
     /// Names and values, in the order of [`FrontendCounter::ALL`].

@@ -45,9 +45,10 @@ impl Credits {
         Take { credits: self.clone(), cost: cost.min(self.max_bytes), number: None, most, taken: 0 }
     }
 
-    pub fn give_back(&self, cost: u64) {
-        self.messages.set(self.messages.get() + 1);
-        self.bytes.set(self.bytes.get() + cost.min(self.max_bytes));
+    /// Of so many messages, with all that they took.
+    pub fn give_back(&self, messages: u64, bytes: u64) {
+        self.messages.set(self.messages.get() + messages);
+        self.bytes.set(self.bytes.get() + bytes.min(self.max_bytes));
         self.wake_first();
     }
 
@@ -102,18 +103,19 @@ impl Future for Take {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let credits = self.credits.clone();
+        let this = &mut *self;
+        let credits = &this.credits;
         let first = credits.waiting.borrow().front().map(|&(number, _)| number);
         // One that waits nowhere while nobody else waits is first too.
-        if first == self.number && credits.try_take(self.cost) {
-            self.taken += 1;
-            if self.taken == self.most {
-                self.leave();
+        if first == this.number && credits.try_take(this.cost) {
+            this.taken += 1;
+            if this.taken == this.most {
+                this.leave();
             }
             return Poll::Ready(());
         }
         let mut waiting = credits.waiting.borrow_mut();
-        match self.number {
+        match this.number {
             Some(number) => {
                 if let Some((_, waker)) = waiting.iter_mut().find(|(other, _)| *other == number) {
                     waker.clone_from(cx.waker());
@@ -122,7 +124,7 @@ impl Future for Take {
             None => {
                 let number = credits.next_number.replace(credits.next_number.get() + 1);
                 waiting.push_back((number, cx.waker().clone()));
-                self.number = Some(number);
+                this.number = Some(number);
             }
         }
         Poll::Pending
@@ -148,7 +150,7 @@ mod tests {
         let (mut large, mut small) = (credits.take(50), credits.take(1));
         assert_eq!((&mut large).now_or_never(), None);
         assert_eq!((&mut small).now_or_never(), None, "a small one does not overtake");
-        credits.give_back(60);
+        credits.give_back(1, 60);
         assert_eq!((&mut small).now_or_never(), None);
         assert_eq!((&mut large).now_or_never(), Some(()));
         assert_eq!((&mut small).now_or_never(), Some(()));
@@ -161,7 +163,7 @@ mod tests {
         let (mut first, mut second) = (credits.take(1), credits.take(1));
         assert_eq!((&mut first).now_or_never(), None);
         assert_eq!((&mut second).now_or_never(), None);
-        credits.give_back(1);
+        credits.give_back(1, 1);
         drop(first);
         assert_eq!((&mut second).now_or_never(), Some(()));
     }
@@ -173,16 +175,16 @@ mod tests {
         assert_eq!((&mut much).now_or_never(), None);
         assert_eq!((&mut one).now_or_never(), None);
         for _ in 0..limits::CREDITS_IN_ONE_GO {
-            credits.give_back(0);
+            credits.give_back(1, 0);
             assert_eq!((&mut one).now_or_never(), None);
             assert_eq!((&mut much).now_or_never(), Some(()));
             much.again(0);
         }
         assert_eq!((&mut much).now_or_never(), None);
-        credits.give_back(0);
+        credits.give_back(1, 0);
         assert_eq!((&mut much).now_or_never(), None);
         assert_eq!((&mut one).now_or_never(), Some(()));
-        credits.give_back(0);
+        credits.give_back(1, 0);
         assert_eq!((&mut much).now_or_never(), Some(()));
     }
 }

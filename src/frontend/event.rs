@@ -15,8 +15,12 @@ use crate::proto::subscribe_event::Event;
 #[derive(Debug)]
 pub enum WireEvent {
     Message(Delivery),
-    /// Several messages; together they stay within what a client accepts.
-    Batch(Vec<Delivery>),
+    /// Several messages; together they stay within what a client accepts. `length` is that of all of them, each as in
+    /// [`length_in_batch`].
+    Batch {
+        deliveries: Vec<Delivery>,
+        length: usize,
+    },
     /// What is seldom: encoded as the contract has it.
     Other(Box<SubscribeEvent>),
 }
@@ -38,7 +42,7 @@ impl WireEvent {
     pub fn deliveries(&self) -> &[Delivery] {
         match self {
             WireEvent::Message(delivery) => std::slice::from_ref(delivery),
-            WireEvent::Batch(deliveries) => deliveries,
+            WireEvent::Batch { deliveries, .. } => deliveries,
             WireEvent::Other(_) => &[],
         }
     }
@@ -47,10 +51,10 @@ impl WireEvent {
     pub fn encode(&self, out: &mut impl BufMut) -> Result<(), EncodeError> {
         match self {
             WireEvent::Message(delivery) => encode_delivery(EVENT_MESSAGE, delivery, out),
-            WireEvent::Batch(deliveries) => {
-                let length: usize = deliveries.iter().map(length_in_batch).sum();
+            WireEvent::Batch { deliveries, length } => {
+                debug_assert_eq!(*length, deliveries.iter().map(length_in_batch).sum::<usize>());
                 out.put_u8(EVENT_BATCH);
-                put_varint(length as u64, |byte| out.put_u8(byte));
+                put_varint(*length as u64, |byte| out.put_u8(byte));
                 deliveries.iter().for_each(|delivery| encode_delivery(BATCH_MESSAGE, delivery, out));
             }
             WireEvent::Other(event) => event.encode(out)?,
@@ -61,12 +65,16 @@ impl WireEvent {
 
 /// Bytes that a delivery adds to a batch, its tag and length included.
 pub fn length_in_batch(delivery: &Delivery) -> usize {
-    let length = head_length(delivery, id_of(delivery).text().len()) + delivery.message.body().len();
+    let length = head_length(delivery, id_length(id_of(delivery))) + delivery.message.body().len();
     1 + encoded_len_varint(length as u64) + length
 }
 
 fn id_of(delivery: &Delivery) -> DeliveryId {
-    DeliveryId { message: delivery.message.number, delivery: delivery.delivery }
+    DeliveryId { message: delivery.message.number(), delivery: delivery.delivery }
+}
+
+fn id_length(id: DeliveryId) -> usize {
+    id.message.digits().len() + id.suffix().len()
 }
 
 /// Bytes of the fields that differ by delivery.
@@ -83,14 +91,17 @@ const HEAD_BYTES: usize = 64;
 
 /// The head is put together on the stack: two writes an event, however `out` grows.
 fn encode_delivery(tag: u8, delivery: &Delivery, out: &mut impl BufMut) {
-    let text = id_of(delivery).text();
+    let id = id_of(delivery);
+    let (digits, suffix) = (id.message.digits(), id.suffix());
+    let id_length = digits.len() + suffix.len();
     let body = delivery.message.body();
     let mut head = ArrayVec::<u8, HEAD_BYTES>::new();
     head.push(tag);
-    put_varint((head_length(delivery, text.len()) + body.len()) as u64, |byte| head.push(byte));
+    put_varint((head_length(delivery, id_length) + body.len()) as u64, |byte| head.push(byte));
     head.push(MESSAGE_SYSTEM_ID);
-    head.push(text.len() as u8);
-    head.extend(text.bytes());
+    head.push(id_length as u8);
+    head.extend(digits);
+    head.extend(suffix.bytes());
     head.push(MESSAGE_DELIVERY_ATTEMPT);
     put_varint(delivery.attempt.into(), |byte| head.push(byte));
     if delivery.epoch != 0 {

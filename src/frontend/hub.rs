@@ -11,13 +11,13 @@ use super::convert::{self, Bounds};
 use super::counters::{FrontendCounter, FrontendCounters};
 use super::credits::Credits;
 use super::dead_letters::DeadLetters;
-use super::publishing::{Publishing, Waiter};
+use super::publishing::{Publishing, Waiter, Way};
 use super::series::Series;
 use super::session::Session;
 use super::table::Table;
 use super::waker::WakerSlot;
 use super::{Failure, WireEvent};
-use crate::core::{Answer, DeadLetter, Input, MemberEvent};
+use crate::core::{Answer, DeadLetter, Input, MemberEvent, Run};
 use crate::limits;
 use crate::model::{MemberId, Message, MessageNumber, NumberSource, SubscriptionId, Ticket, Time};
 use crate::shard::runtime::Accepted;
@@ -154,13 +154,15 @@ impl Frontend {
         receiver.await.map_err(|_| Failure::Internal)
     }
 
-    /// Starts the next message of a series; it has its credit.
-    pub(super) fn start_in(&self, series: &Rc<Series>, message: Arc<Message>) {
-        let waiter = Waiter::Series { series: series.clone(), index: series.next_index() };
-        let publishing = Publishing::new(&self.node.shared, message, waiter);
-        series.started(publishing.is_two_pass());
-        // The shard of this executor may answer before this returns.
-        self.start_publish(publishing);
+    /// How the next publish goes.
+    pub(super) fn way(&self) -> Way {
+        Way::now(&self.node.shared)
+    }
+
+    /// Starts the next run of a series; it has its credits.
+    pub(super) fn start_in(&self, series: &Rc<Series>, way: Way, run: Run) {
+        let number = series.started(way.is_two_pass());
+        self.start_publish(way, run, Waiter::Series { series: series.clone(), number });
     }
 
     /// The next message of a series fails before it is published.
@@ -169,16 +171,12 @@ impl Frontend {
         series.failed(failure);
     }
 
-    /// Starts a publish; it goes to its end also where nobody waits for it any more.
-    pub(super) fn start_publish(&self, publishing: Publishing) {
-        let shards = publishing.shards();
-        let ticket = self.add_pending(Pending::Publish(publishing));
-        for shard in shards {
-            let input = match self.pending.borrow().get(ticket.number) {
-                Some(Pending::Publish(publishing)) => publishing.first_input(ticket),
-                _ => return,
-            };
-            self.node.submit(shard.into(), input);
+    /// Starts a publish, which has its credits; it goes to its end also where nobody waits for it any more. The shard of
+    /// this executor may answer before this returns.
+    pub(super) fn start_publish(&self, way: Way, run: Run, waiter: Waiter) {
+        let ticket = self.add_pending(Pending::Publish(Publishing::new(&way, &run, waiter)));
+        for (shard, input) in way.inputs(ticket, run) {
+            self.node.submit(shard, input);
         }
     }
 
@@ -243,12 +241,13 @@ impl Receiver for Frontend {
         let Some(session) = self.sessions.borrow().get(member.number).cloned() else { return };
         match event {
             MemberEvent::Attached => {}
-            MemberEvent::Refused(refusal) => session.ended_by_shard(refusal.into()),
-            MemberEvent::End(reason) => session.ended_by_shard(reason.into()),
+            MemberEvent::Refused(refusal) => session.ended_by_shard((*refusal).into()),
+            MemberEvent::End(reason) => session.ended_by_shard((*reason).into()),
             MemberEvent::Left => session.has_left(),
             MemberEvent::Started(id) => session.push(convert::started(&id)),
             MemberEvent::Role(role) => session.push(convert::role(role)),
             MemberEvent::Deliver(delivery) => session.push(WireEvent::Message(delivery)),
+            MemberEvent::DeliverAll(deliveries) => session.push_all(deliveries),
             MemberEvent::Lagged(dropped) => session.push(convert::lagged(dropped)),
             MemberEvent::Draining(grace) => session.push(convert::draining(grace)),
         }
@@ -263,7 +262,8 @@ impl Receiver for Frontend {
                     let done = pending.remove(ticket.number);
                     drop(pending);
                     if let Some(Pending::Publish(publishing)) = done {
-                        self.credits.give_back(publishing.message.cost());
+                        let (messages, bytes) = publishing.credits();
+                        self.credits.give_back(messages, bytes);
                         publishing.finish(&self.counters);
                     }
                 }

@@ -9,7 +9,8 @@
 //! | `calls/` | which call is meant, and how each lives on HTTP/2 |
 //! | `rpc/` | one file an rpc, on our own types |
 //! | `session` | one Subscribe stream |
-//! | `publishing` | one publish on its way through the shards; `series` those that keep their order |
+//! | `publishing` | a run of messages on its way through the shards; `series` those that keep their order |
+//! | `unstarted` | the messages of a series that are to start next, together where they may |
 //! | `confirms` | what a stream of publishes is told |
 //! | `dead_letters`, `reissue` | what subscriptions give up, until it is published anew |
 //! | `hub` | what a frontend keeps: sessions, answers waited for |
@@ -37,6 +38,7 @@ mod session;
 mod status;
 mod table;
 mod tasks;
+mod unstarted;
 mod waker;
 
 pub use calls::Services;

@@ -1,12 +1,12 @@
 //! Sockets: listening, accepting, their options, and reading in turns. Knows glommio.
 
 use std::cell::Cell;
-use std::io;
+use std::io::{self, ErrorKind, IoSlice};
 use std::net::{SocketAddr, TcpListener as StdListener, ToSocketAddrs};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
 use futures_util::io::{AsyncRead, AsyncWrite};
@@ -48,7 +48,7 @@ pub fn listen(addresses: &[String]) -> Result<Vec<StdListener>, ListenError> {
         for socket in sockets {
             match bind_patiently(socket, listeners[before..].first()) {
                 Ok(listener) => listeners.push(listener),
-                Err(reason) if reason.kind() == io::ErrorKind::AddrInUse => {
+                Err(reason) if reason.kind() == ErrorKind::AddrInUse => {
                     return Err(ListenError::InUse { address: address.clone(), socket });
                 }
                 Err(reason) if is_missing_family(&reason) => refused = Some((socket, reason)),
@@ -77,7 +77,7 @@ fn bind_patiently(address: SocketAddr, sibling: Option<&StdListener>) -> io::Res
     let deadline = Instant::now() + limits::PORT_PATIENCE;
     loop {
         match bind(address, sibling) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse && Instant::now() < deadline => {
+            Err(error) if error.kind() == ErrorKind::AddrInUse && Instant::now() < deadline => {
                 std::thread::sleep(limits::PORT_RETRY);
             }
             result => return result,
@@ -131,6 +131,8 @@ pub async fn accept(node: Rc<Node>, listener: StdListener) {
 pub struct Io {
     stream: TcpStream,
     turn: Rc<Turn>,
+    /// Written and not sent yet.
+    held_back: Vec<u8>,
 }
 
 /// What a connection has read and written, in all and in this turn of its task.
@@ -238,6 +240,10 @@ impl Turn {
         (room > 0 && !self.is_drained.get()).then_some(room)
     }
 
+    fn has_written(&self, count: usize) {
+        self.written.set(self.written.get() + count);
+    }
+
     fn has_read(&self, count: usize) {
         self.read.set(self.read.get() + count);
         self.total.set(self.total.get() + count as u64);
@@ -249,12 +255,16 @@ impl Io {
     /// Takes a connection onto this executor.
     pub fn new(accepted: Accepted, turn: Rc<Turn>) -> io::Result<Self> {
         let stream = accepted.bind_to_executor();
-        // SAFETY: the descriptor outlives the borrow, which ends in this function.
-        let fd = unsafe { BorrowedFd::borrow_raw(stream.as_raw_fd()) };
-        let socket = SockRef::from(&fd);
-        socket.set_tcp_nodelay(true)?;
-        socket.set_tcp_user_timeout(Some(limits::TCP_USER_TIMEOUT))?;
-        Ok(Io { stream, turn })
+        let io = Io { stream, turn, held_back: Vec::new() };
+        let fd = io.socket();
+        SockRef::from(&fd).set_tcp_nodelay(true)?;
+        SockRef::from(&fd).set_tcp_user_timeout(Some(limits::TCP_USER_TIMEOUT))?;
+        Ok(io)
+    }
+
+    fn socket(&self) -> BorrowedFd<'_> {
+        // SAFETY: the descriptor is the stream's, which outlives the borrow.
+        unsafe { BorrowedFd::borrow_raw(self.stream.as_raw_fd()) }
     }
 
     pub fn peer(&self) -> Option<SocketAddr> {
@@ -288,23 +298,58 @@ impl tokio::io::AsyncRead for Io {
 }
 
 impl tokio::io::AsyncWrite for Io {
+    /// What is small waits for what follows it, or for the flush that HTTP/2 ends with: the head of a frame and its
+    /// payload come one after the other, and each call of the system sends a packet.
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        if self.turn.has_written_enough() {
-            self.turn.is_capped.set(true);
-            return Poll::Pending;
+        if self.held_back.len() + buf.len() <= limits::HELD_BACK_BYTES {
+            self.held_back.extend_from_slice(buf);
+            return Poll::Ready(Ok(buf.len()));
         }
-        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
-        if let Poll::Ready(Ok(count)) = written {
-            self.turn.written.set(self.turn.written.get() + count);
-        }
-        written
+        self.poll_send(cx, buf)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.held_back.is_empty() {
+            ready!(self.poll_send(cx, &[]))?;
+        }
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.as_mut().poll_flush(cx))?;
         Pin::new(&mut self.stream).poll_close(cx)
+    }
+}
+
+impl Io {
+    /// Sends what was held back and as much of `buf` as can be sent. Ready with the bytes of `buf` that were, above zero
+    /// where it is not empty.
+    fn poll_send(&mut self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        if self.turn.has_written_enough() {
+            self.turn.is_capped.set(true);
+            return Poll::Pending;
+        }
+        while !self.held_back.is_empty() {
+            let slices = [IoSlice::new(&self.held_back), IoSlice::new(buf)];
+            let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+            let fd = self.socket();
+            let sent = SockRef::from(&fd).send_vectored_with_flags(&slices, flags);
+            let sent = match sent {
+                // The runtime knows how to wait.
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                    ready!(Pin::new(&mut self.stream).poll_write(cx, &self.held_back))?
+                }
+                sent => sent?,
+            };
+            self.turn.has_written(sent);
+            let held_back = self.held_back.len();
+            self.held_back.drain(..sent.min(held_back));
+            if buf.is_empty() || sent > held_back {
+                return Poll::Ready(Ok(sent.saturating_sub(held_back)));
+            }
+        }
+        let sent = ready!(Pin::new(&mut self.stream).poll_write(cx, buf))?;
+        self.turn.has_written(sent);
+        Poll::Ready(Ok(sent))
     }
 }

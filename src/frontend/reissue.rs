@@ -1,10 +1,10 @@
 use std::rc::Rc;
-use std::sync::Arc;
 
 use futures_channel::oneshot;
+use smallvec::smallvec;
 
 use super::hub::Frontend;
-use super::publishing::{Publishing, Waiter};
+use super::publishing::Waiter;
 use super::{FrontendCounter, convert};
 use crate::model::Message;
 
@@ -26,12 +26,11 @@ impl Frontend {
     /// With a credit, like everybody. No limit of memory is asked: it takes the place of the message that was given up.
     async fn publish_dead_letter(&self, mut message: Message) {
         self.count_in(&mut message);
-        let message = Arc::new(message);
         self.credits.take(message.cost()).await;
         let (settled, until_settled) = oneshot::channel();
-        let publishing = Publishing::new(&self.node.shared, message, Waiter::DeadLetter(settled));
-        let is_two_pass = publishing.is_two_pass();
-        self.start_publish(publishing);
+        let way = self.way();
+        let is_two_pass = way.is_two_pass();
+        self.start_publish(way, smallvec![message], Waiter::DeadLetter(settled));
         self.node.flush();
         if is_two_pass {
             // The next one would overtake it, and might meet the room that is kept for it and be refused. What is

@@ -2,11 +2,15 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::task::{Context, Poll};
 
+use smallvec::SmallVec;
+
 use super::Failure;
 use super::waker::WakerSlot;
+use crate::core::Published;
 
 /// Publishes that keep their order: the messages of one stream or batch. Lives on its frontend's executor.
 ///
+/// Messages start in runs, each of which is settled as a whole.
 /// What goes to the shards in one pass stays in order by itself, since every shard takes inputs in the order in which
 /// they were sent. A publish in two passes is overtaken by what is sent between them: until it is settled nothing
 /// more may start.
@@ -18,13 +22,22 @@ pub struct Series {
 
 #[derive(Default)]
 struct State {
-    /// How each went, in order, from the first that nobody has taken yet; `None`: not settled. Failures are boxed, since
-    /// there is one of these a message.
-    outcomes: VecDeque<Option<Result<u32, Box<Failure>>>>,
-    /// The index in the series of the first of them.
+    /// In order, from the first of which not all outcomes were taken; `None`: not settled.
+    parts: VecDeque<Option<Part>>,
+    /// The number of the first of them.
     first: u64,
-    /// The index of the publish that is under way in two passes.
+    /// Messages whose outcomes were taken.
+    taken: u64,
+    /// The number of the part that is under way in two passes.
     two_pass: Option<u64>,
+}
+
+/// How a part of a series went.
+enum Part {
+    /// Messages that were started together, those whose outcomes were taken left out.
+    Run(smallvec::IntoIter<[Published; 1]>),
+    /// One that failed before it was published.
+    Failed(Box<Failure>),
 }
 
 /// How many subscriptions took a message, or why none did.
@@ -33,56 +46,65 @@ pub type Outcome = Result<u32, Failure>;
 impl Series {
     /// The next message fails before it is published.
     pub fn failed(&self, failure: Failure) {
-        self.state.borrow_mut().outcomes.push_back(Some(Err(Box::new(failure))));
+        self.state.borrow_mut().parts.push_back(Some(Part::Failed(Box::new(failure))));
     }
 
-    /// Whether the next message may start.
+    /// Whether the next run may start.
     pub fn may_start(&self) -> bool {
         self.state.borrow().two_pass.is_none()
     }
 
-    /// The index in the series of the next message.
-    pub fn next_index(&self) -> u64 {
-        let state = self.state.borrow();
-        state.first + state.outcomes.len() as u64
-    }
-
-    /// The next message starts.
-    pub fn started(&self, is_two_pass: bool) {
+    /// The next run starts. Returns its number.
+    pub fn started(&self, is_two_pass: bool) -> u64 {
         debug_assert!(self.may_start(), "nothing overtakes a publish in two passes");
-        let index = self.next_index();
         let mut state = self.state.borrow_mut();
-        state.outcomes.push_back(None);
-        state.two_pass = is_two_pass.then_some(index);
+        let number = state.first + state.parts.len() as u64;
+        state.parts.push_back(None);
+        state.two_pass = is_two_pass.then_some(number);
+        number
     }
 
-    /// A message that was started is settled.
-    pub(super) fn settle(&self, index: u64, outcome: Outcome) {
+    /// A run that was started is settled.
+    pub(super) fn settle(&self, number: u64, run: SmallVec<[Published; 1]>) {
         let mut state = self.state.borrow_mut();
-        if state.two_pass == Some(index) {
+        if state.two_pass == Some(number) {
             state.two_pass = None;
         }
-        let place = index.checked_sub(state.first).and_then(|place| usize::try_from(place).ok());
-        if let Some(slot) = place.and_then(|place| state.outcomes.get_mut(place)) {
-            debug_assert!(slot.is_none(), "a message is settled once");
-            *slot = Some(outcome.map_err(Box::new));
+        let place = number.checked_sub(state.first).and_then(|place| usize::try_from(place).ok());
+        if let Some(slot) = place.and_then(|place| state.parts.get_mut(place)) {
+            debug_assert!(slot.is_none(), "a run is settled once");
+            *slot = Some(Part::Run(run.into_iter()));
         }
         drop(state);
         self.waiter.wake();
     }
 
-    /// The outcome of the next message in order, with its index, if it is settled.
+    /// The outcome of the next message in order, with its index in the series, if it is settled.
     pub fn take_settled(&self) -> Option<(u64, Outcome)> {
         let mut state = self.state.borrow_mut();
-        let outcome = state.outcomes.front_mut()?.take()?;
-        state.outcomes.pop_front();
-        state.first += 1;
-        Some((state.first - 1, outcome.map_err(|failure| *failure)))
+        loop {
+            let part = state.parts.front_mut()?.as_mut()?;
+            let outcome = match part {
+                Part::Run(run) => run.next().map(|published| published.map_err(|refusal| (*refusal).into())),
+                Part::Failed(_) => None,
+            };
+            let outcome = match outcome {
+                Some(outcome) => outcome,
+                None => {
+                    let part = state.parts.pop_front();
+                    state.first += 1;
+                    let Some(Some(Part::Failed(failure))) = part else { continue };
+                    Err(*failure)
+                }
+            };
+            state.taken += 1;
+            return Some((state.taken - 1, outcome));
+        }
     }
 
     /// Whether every message that was started is settled and its outcome taken.
     pub fn is_empty(&self) -> bool {
-        self.state.borrow().outcomes.is_empty()
+        self.state.borrow().parts.is_empty()
     }
 
     /// Wakes this task from now on when a message is settled.
@@ -90,20 +112,12 @@ impl Series {
         self.waiter.remember(cx);
     }
 
-    /// Until the next message may start.
-    pub async fn ready(&self) {
-        self.until(|| self.may_start()).await;
-    }
-
     /// Until every message that was started is settled.
     pub async fn settled(&self) {
-        self.until(|| self.state.borrow().outcomes.iter().all(Option::is_some)).await;
-    }
-
-    async fn until(&self, done: impl Fn() -> bool) {
         std::future::poll_fn(|cx| {
             self.remember(cx);
-            if done() { Poll::Ready(()) } else { Poll::Pending }
+            let is_settled = self.state.borrow().parts.iter().all(Option::is_some);
+            if is_settled { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
     }

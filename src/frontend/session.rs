@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use super::waker::WakerSlot;
 use super::{Failure, WireEvent, event};
-use crate::core::Input;
+use crate::core::{Delivery, Input};
 use crate::limits;
 use crate::model::MemberId;
 use crate::shard::Node;
@@ -70,6 +70,11 @@ impl Session {
             _ => events.push_back(event),
         }
         drop(events);
+        self.reader.wake();
+    }
+
+    pub fn push_all(&self, deliveries: Vec<Delivery>) {
+        self.events.borrow_mut().extend(deliveries.into_iter().map(WireEvent::Message));
         self.reader.wake();
     }
 
@@ -157,8 +162,10 @@ impl Session {
     /// Takes the next event, of which the shard hears in time.
     pub fn take_event(&self, node: &Node) -> Option<WireEvent> {
         let event = self.next_event()?;
-        for delivery in event.deliveries() {
-            self.took(node, delivery.message.cost());
+        let deliveries = event.deliveries();
+        if !deliveries.is_empty() {
+            let bytes = deliveries.iter().map(|delivery| delivery.message.cost()).sum();
+            self.took(node, deliveries.len() as u32, bytes);
         }
         Some(event)
     }
@@ -170,28 +177,31 @@ impl Session {
             WireEvent::Message(first) if self.max_batch.get() > 1 => first,
             other => return Some(other),
         };
-        let mut bytes = event::length_in_batch(&first);
-        let mut batch = vec![first];
-        while batch.len() < self.max_batch.get() as usize
+        let mut length = event::length_in_batch(&first);
+        let most = self.max_batch.get() as usize;
+        let mut batch = Vec::with_capacity(most.min(events.len() + 1));
+        batch.push(first);
+        while batch.len() < most
             && let Some(WireEvent::Message(next)) = events.front()
         {
-            bytes += event::length_in_batch(next);
-            if bytes > limits::BATCH_BYTES {
+            let longer = length + event::length_in_batch(next);
+            if longer > limits::BATCH_BYTES {
                 break;
             }
+            length = longer;
             if let Some(WireEvent::Message(next)) = events.pop_front() {
                 batch.push(next);
             }
         }
         match <[_; 1]>::try_from(batch) {
             Ok([only]) => Some(WireEvent::Message(only)),
-            Err(batch) => Some(WireEvent::Batch(batch)),
+            Err(deliveries) => Some(WireEvent::Batch { deliveries, length }),
         }
     }
 
     /// Tells the shard what the connection has taken, half a window at a time.
-    fn took(&self, node: &Node, bytes: u64) {
-        let messages = self.taken_messages.get() + 1;
+    fn took(&self, node: &Node, messages: u32, bytes: u64) {
+        let messages = self.taken_messages.get() + messages;
         let bytes = self.taken_bytes.get() + bytes;
         if messages < limits::MEMBER_WINDOW_MESSAGES / 2 && bytes < limits::MEMBER_WINDOW_BYTES / 2 {
             self.taken_messages.set(messages);
@@ -208,10 +218,9 @@ impl Session {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
 
     use super::*;
-    use crate::core::{Delivery, Role};
+    use crate::core::Role;
     use crate::frontend::convert;
     use crate::model::Message;
 
@@ -228,8 +237,8 @@ mod tests {
     }
     fn delivery(bytes: usize) -> WireEvent {
         let number = crate::model::MessageNumber::from_u64(1);
-        let message = Message::new(number, "a", None, bytes, |out| out.resize(out.len() + bytes, 0));
-        WireEvent::Message(Delivery { message: Arc::new(message), delivery: 1, attempt: 1, epoch: 1 << 60 })
+        let message = Message::new(number, "a", None, bytes, |_| ());
+        WireEvent::Message(Delivery { message: message, delivery: 1, attempt: 1, epoch: 1 << 60 })
     }
 
     #[test]

@@ -96,21 +96,24 @@ impl MessageNumber {
         self.0
     }
 
-    /// The 13 characters of the text form, without an allocation.
+    /// The 13 characters of the text form, all of them ASCII.
+    pub fn digits(self) -> [u8; TEXT_LEN] {
+        // No digit waits for another.
+        std::array::from_fn(|place| DIGITS[(self.0 >> (5 * (TEXT_LEN - 1 - place)) & 31) as usize])
+    }
+
+    /// The text form, without an allocation.
     pub fn text(self) -> ArrayString<TEXT_LEN> {
-        let mut text = [0; TEXT_LEN];
-        let mut rest = self.0;
-        for place in text.iter_mut().rev() {
-            *place = DIGITS[(rest & 31) as usize];
-            rest >>= 5;
-        }
         // Digits are ASCII: the empty text never comes.
-        ArrayString::from_byte_string(&text).unwrap_or_default()
+        ArrayString::from_byte_string(&self.digits()).unwrap_or_default()
     }
 
     /// `None` where the text was not made by this broker.
     pub fn parse(text: &str) -> Option<Self> {
-        let bytes = text.as_bytes();
+        Self::parse_digits(text.as_bytes())
+    }
+
+    fn parse_digits(bytes: &[u8]) -> Option<Self> {
         // 13 digits hold 65 bits: the first one has room for four.
         if bytes.len() != TEXT_LEN || digit(bytes[0])? > 15 {
             return None;
@@ -182,32 +185,41 @@ pub struct DeliveryId {
 impl DeliveryId {
     /// `None` where the text was not made by this broker: such an id is simply not found.
     pub fn parse(text: &str) -> Option<Self> {
-        let (number, delivery) = match text.split_once('.') {
-            None => (text, 1),
-            Some((number, suffix)) => {
-                // One spelling each: "2", not "02" or "+2"; the first delivery has none.
-                let plain = suffix.bytes().all(|b| b.is_ascii_digit()) && !suffix.starts_with('0');
-                let delivery = suffix.parse().ok().filter(|&d: &u32| plain && d > 1)?;
-                (number, delivery)
-            }
-        };
-        Some(DeliveryId { message: MessageNumber::parse(number)?, delivery })
+        let (number, suffix) = text.as_bytes().split_at_checked(TEXT_LEN)?;
+        let message = MessageNumber::parse_digits(number)?;
+        if suffix.is_empty() {
+            return Some(DeliveryId { message, delivery: 1 });
+        }
+        // One spelling each: "2", not "02" or "+2"; the first delivery has none.
+        let suffix = text.get(TEXT_LEN..)?.strip_prefix('.')?;
+        let is_plain = suffix.bytes().all(|byte| byte.is_ascii_digit()) && !suffix.starts_with('0');
+        let delivery = suffix.parse().ok().filter(|&delivery: &u32| is_plain && delivery > 1)?;
+        Some(DeliveryId { message, delivery })
     }
 }
 
-/// Longest text of a delivery id: 13 digits, a dot, a 32-bit number.
-const DELIVERY_TEXT: usize = TEXT_LEN + 11;
+/// Longest suffix of a delivery id: a dot, a 32-bit number.
+const SUFFIX: usize = 11;
+/// Longest text of one.
+const DELIVERY_TEXT: usize = TEXT_LEN + SUFFIX;
 
 impl DeliveryId {
     /// The text form, without an allocation.
     pub fn text(self) -> ArrayString<DELIVERY_TEXT> {
         let mut text = ArrayString::new();
         text.push_str(&self.message.text());
-        if self.delivery > 1 {
-            let written = fmt::Write::write_fmt(&mut text, format_args!(".{}", self.delivery));
-            debug_assert!(written.is_ok(), "the longest text fits");
-        }
+        text.push_str(&self.suffix());
         text
+    }
+
+    /// What stands behind the digits of the message's number: nothing at the first delivery.
+    pub fn suffix(self) -> ArrayString<SUFFIX> {
+        let mut suffix = ArrayString::new();
+        if self.delivery > 1 {
+            let written = fmt::Write::write_fmt(&mut suffix, format_args!(".{}", self.delivery));
+            debug_assert!(written.is_ok(), "the longest number fits");
+        }
+        suffix
     }
 }
 

@@ -60,7 +60,7 @@ fn a_mesh_of_one_has_no_rings() {
 }
 
 #[test]
-#[should_panic(expected = "executor 0 has no ring to 0")]
+#[should_panic(expected = "there is no ring to 0")]
 fn a_port_does_not_send_to_itself() {
     let (mut port, _peer) = pair(1);
     port.send(0, ());

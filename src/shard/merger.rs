@@ -150,7 +150,11 @@ mod tests {
         let message = Message::new(MessageNumber::from_u64(number), &topic, None, 0, |_| ());
         let ticket = Ticket { frontend: 0, number };
         let mut effects = Vec::new();
-        core.apply(Time::default(), Input::Publish { ticket, message: Arc::new(message) }, &mut effects);
+        core.apply(
+            Time::default(),
+            Input::Publish { ticket, run: [message].into_iter().collect() },
+            &mut effects,
+        );
         let receiver = |effect: &Effect| match effect {
             Effect::Member(member, MemberEvent::Deliver(_)) => Some(member.number),
             _ => None,

@@ -59,7 +59,7 @@ pub struct Node {
     outbox_used: Cell<bool>,
     /// The own shard was run since it last sent what it said.
     shard_used: Cell<bool>,
-    /// Inputs for the shards of others, in this turn and in the last one that had any.
+    /// Messages and deliveries for the shards of others, in this turn and in the last one that had any.
     abroad: Cell<usize>,
     abroad_before: Cell<usize>,
     phase: Cell<Phase>,
@@ -177,9 +177,8 @@ impl Node {
     /// system calls. Gives the input back where it has to go by ring: what was sent there before is not applied yet,
     /// somebody else runs the shard, or there is much to do in this turn.
     fn run_errand(&self, shard: usize, input: Input) -> Option<Input> {
-        let abroad = self.abroad.get();
-        self.abroad.set(abroad + 1);
-        if abroad.max(self.abroad_before.get()) >= limits::ERRANDS_IN_ONE_TURN {
+        self.abroad.set(self.abroad.get() + input.items());
+        if self.abroad.get().max(self.abroad_before.get()) > limits::ERRANDS_IN_ONE_TURN {
             return Some(input);
         }
         let seat = &self.shared.seats[shard];

@@ -23,9 +23,8 @@ struct Heard {
 
 impl Receiver for Heard {
     fn member_event(&self, _: MemberId, event: MemberEvent) {
-        if let MemberEvent::Deliver(delivery) = event {
-            self.deliveries.borrow_mut().push(delivery.message.number.as_u64());
-        }
+        let numbers = event.deliveries().iter().map(|delivery| delivery.message.number().as_u64());
+        self.deliveries.borrow_mut().extend(numbers);
     }
 
     fn answer(&self, _: usize, ticket: Ticket, _: Answer) -> Vec<(usize, Input)> {
@@ -106,8 +105,14 @@ fn open(node: &Node, frontend: u16, number: u64) -> Input {
 
 /// A publish of this message by a frontend.
 fn publish(frontend: u16, number: u64) -> Input {
-    let message = Arc::new(Message::new(MessageNumber::from_u64(number), "a", None, 0, |_| ()));
-    Input::Publish { ticket: Ticket { frontend, number }, message }
+    publish_run(frontend, number, 1)
+}
+
+/// A publish of so many messages, this the first.
+fn publish_run(frontend: u16, first: u64, messages: u64) -> Input {
+    let message = |number| Message::new(MessageNumber::from_u64(number), "a", None, 0, |_| ());
+    let run = (first..first + messages).map(message).collect();
+    Input::Publish { ticket: Ticket { frontend, number: first }, run }
 }
 
 /// A task that comes after a long sleep must not find the time at which the executor fell asleep.
@@ -216,6 +221,17 @@ fn much_work_goes_by_ring() {
     assert_eq!(submit(many..many + 1), 3 * bound);
     assert_eq!(submit(many + 1..many + 2), 3 * bound + 2);
     assert!(heard.answers.borrow().iter().copied().eq(0..many + 2));
+}
+
+#[test]
+fn a_long_run_is_much_work() {
+    let executors = executors(2);
+    let [(near, heard), (far, _)] = &executors[..] else { panic!("two executors") };
+    fall_asleep(far);
+    near.submit(1, open(near, 0, 1));
+    near.submit(1, publish_run(0, 1, limits::ERRANDS_IN_ONE_TURN as u64 + 1));
+    near.flush();
+    assert!(heard.answers.borrow().is_empty() && far.has_work());
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use tinybroker::core::{
-    Answer, DeadLetter, Delivery, Effect, EndReason, GivenUp, MemberEvent, OpenRefusal, PublishRefusal, Role,
-    Settlement,
+    Answer, DeadLetter, Delivery, Effect, EndReason, GivenUp, MemberEvent, OpenRefusal, PublishRefusal,
+    Published, Role, Settlement,
 };
 use tinybroker::model::{DeliveryId, MemberId, MessageNumber, SubscriptionId, Ticket, Topic};
 
@@ -49,6 +49,8 @@ pub enum Reply {
     Published(u32),
     /// Which subscriptions are full: the core names one, the twin all of them.
     Full(Vec<PublishRefusal>),
+    /// How it went with each message of a run that has not just one.
+    Run(Vec<Reply>),
     Reserved,
     Settled(Settlement),
     Stats,
@@ -66,18 +68,26 @@ impl Outcome {
     }
 }
 
-impl From<Effect> for Outcome {
-    fn from(effect: Effect) -> Self {
-        match effect {
+impl Outcome {
+    /// What an effect says: mostly one thing.
+    pub fn all_of(effect: Effect) -> Vec<Outcome> {
+        vec![match effect {
+            Effect::Member(member, MemberEvent::DeliverAll(deliveries)) => {
+                assert!(deliveries.len() > 1, "one alone needs no list");
+                return deliveries
+                    .into_iter()
+                    .map(|delivery| Outcome::Member(member, MemberEvent::Deliver(delivery).into()))
+                    .collect();
+            }
             Effect::Member(member, event) => Outcome::Member(member, event.into()),
             Effect::Answer(ticket, answer) => Outcome::Answer(ticket, answer.into()),
             Effect::DeadLetter(letter) => {
                 let DeadLetter { topic, message, subscription, reason, attempts } = *letter;
-                Outcome::DeadLetter { subscription, topic, message: message.number, reason, attempts }
+                Outcome::DeadLetter { subscription, topic, message: message.number(), reason, attempts }
             }
             Effect::Created(id) => Outcome::Created(id),
             Effect::Ended(id) => Outcome::Ended(id),
-        }
+        }]
     }
 }
 
@@ -85,18 +95,21 @@ impl From<MemberEvent> for Told {
     fn from(event: MemberEvent) -> Self {
         match event {
             MemberEvent::Attached => Told::Attached,
-            MemberEvent::Refused(OpenRefusal::Differs { what }) => Told::Differs(vec![what]),
-            MemberEvent::Refused(OpenRefusal::IdInUse { owner }) => Told::IdInUse(owner),
-            MemberEvent::Refused(OpenRefusal::Index(_)) => Told::TooManyPatterns,
+            MemberEvent::Refused(refusal) => match *refusal {
+                OpenRefusal::Differs { what } => Told::Differs(vec![what]),
+                OpenRefusal::IdInUse { owner } => Told::IdInUse(owner),
+                OpenRefusal::Index(_) => Told::TooManyPatterns,
+            },
             MemberEvent::Started(id) => Told::Started(id),
             MemberEvent::Role(role) => Told::Role(role),
             MemberEvent::Deliver(Delivery { message, delivery, attempt, epoch }) => {
-                let id = DeliveryId { message: message.number, delivery };
+                let id = DeliveryId { message: message.number(), delivery };
                 Told::Deliver { id, attempt, epoch }
             }
+            MemberEvent::DeliverAll(_) => unreachable!("it is taken apart"),
             MemberEvent::Lagged(dropped) => Told::Lagged(dropped),
             MemberEvent::Draining(grace) => Told::Draining(grace),
-            MemberEvent::End(reason) => Told::End(reason),
+            MemberEvent::End(reason) => Told::End(*reason),
             MemberEvent::Left => Told::Left,
         }
     }
@@ -105,12 +118,26 @@ impl From<MemberEvent> for Told {
 impl From<Answer> for Reply {
     fn from(answer: Answer) -> Self {
         match answer {
-            Answer::Published { subscriptions } => Reply::Published(subscriptions),
-            Answer::Refused(refusal) => Reply::Full(vec![refusal]),
+            Answer::Published(run) => run.into_iter().map(Reply::from).collect(),
+            Answer::Refused(refusal) => Reply::Full(vec![*refusal]),
             Answer::Reserved => Reply::Reserved,
             Answer::Settled(settlement) => Reply::Settled(settlement),
             Answer::Stats(_) => Reply::Stats,
         }
+    }
+}
+
+impl From<Published> for Reply {
+    fn from(published: Published) -> Self {
+        published.map_or_else(|refusal| Reply::Full(vec![*refusal]), Reply::Published)
+    }
+}
+
+/// The answer to a run.
+impl FromIterator<Reply> for Reply {
+    fn from_iter<I: IntoIterator<Item = Reply>>(replies: I) -> Self {
+        let replies: Vec<Reply> = replies.into_iter().collect();
+        <[Reply; 1]>::try_from(replies).map_or_else(Reply::Run, |[only]| only)
     }
 }
 
@@ -146,8 +173,16 @@ fn is_same(core: &Outcome, twin: &Outcome) -> bool {
         (Outcome::Member(a, Told::Differs(named)), Outcome::Member(b, Told::Differs(all))) => {
             a == b && named.iter().all(|what| all.contains(what))
         }
-        (Outcome::Answer(a, Reply::Full(named)), Outcome::Answer(b, Reply::Full(all))) => {
-            a == b && named.iter().all(|refusal| all.contains(refusal))
+        (Outcome::Answer(a, core), Outcome::Answer(b, twin)) => a == b && is_same_reply(core, twin),
+        _ => core == twin,
+    }
+}
+
+fn is_same_reply(core: &Reply, twin: &Reply) -> bool {
+    match (core, twin) {
+        (Reply::Full(named), Reply::Full(all)) => named.iter().all(|refusal| all.contains(refusal)),
+        (Reply::Run(core), Reply::Run(twin)) => {
+            core.len() == twin.len() && core.iter().zip(twin).all(|(core, twin)| is_same_reply(core, twin))
         }
         _ => core == twin,
     }

@@ -24,6 +24,7 @@ const MUST_BE_SEEN: [&str; 26] = [
     "Answer Full Messages",
     "Answer Published",
     "Answer Reserved",
+    "Answer Run Published Full Messages",
     "Answer Settled Done",
     "Answer Settled NotAsked",
     "Answer Settled NotInFlight",

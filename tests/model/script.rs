@@ -119,7 +119,8 @@ pub enum Pick {
 
 /// Members and subscriptions are counted round among those that are there.
 ///
-/// `Accept` is one shard's part of a publish that none may refuse; `Burst` is many publishes to connections that
+/// `Accept` is one shard's part of a publish that none may refuse; two and two messages of a `Run` have a topic, the
+/// first has its size, the others are small; `Burst` is many publishes to connections that
 /// take what they are sent; what is due after an `Advance` without its tick comes with the next input.
 #[derive(Debug, Clone, Copy)]
 pub enum Step {
@@ -127,6 +128,7 @@ pub enum Step {
     Leave { member: u8 },
     Resign { member: u8 },
     Publish { topic: u8, size: Size, message_id: Option<u8> },
+    Run { messages: u8, topic: u8, size: Size, is_accept: bool },
     Burst { topic: u8, messages: u16 },
     Accept { topic: u8, size: Size },
     Reserve { topic: u8, size: Size },

@@ -1,12 +1,12 @@
 //! A core on a stage: what the told stories are played on.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
+use smallvec::smallvec;
 use tinybroker::core::{
-    Action, Answer, Core, CoreConfig, Counter, Effect, GivenUp, Input, Nack, OpenSpec, Overflow, SettleCall,
-    SettleTarget, Settlement, SharedOptions, Stats,
+    Action, Answer, Core, CoreConfig, Counter, Effect, GivenUp, Input, Nack, OpenSpec, Overflow, Settle,
+    SettleCall, SettleTarget, Settlement, SharedOptions, Stats,
 };
 use tinybroker::model::{
     DeliveryId, GroupName, MemberId, Message, MessageNumber, Mode, SubscriptionId, Ticket, Time,
@@ -102,8 +102,8 @@ impl Stage {
 
     fn hear(&mut self, effects: Vec<Effect>) -> Option<Reply> {
         let mut reply = None;
-        for effect in effects {
-            match effect.into() {
+        for outcome in effects.into_iter().flat_map(Outcome::all_of) {
+            match outcome {
                 Outcome::Member(member, told) => self.told.entry(member).or_default().push(told),
                 Outcome::Answer(_, answer) => reply = Some(answer),
                 Outcome::DeadLetter { message, reason, attempts, .. } => {
@@ -139,9 +139,8 @@ impl Stage {
     }
 
     /// A message with its number, so that stories can name their messages.
-    pub fn message(number: u64, bytes: usize, message_id: Option<&str>) -> Arc<Message> {
-        let body = |out: &mut Vec<u8>| out.resize(out.len() + bytes, 0);
-        Arc::new(Message::new(MessageNumber::from_u64(number), "topic", message_id, bytes, body))
+    pub fn message(number: u64, bytes: usize, message_id: Option<&str>) -> Message {
+        Message::new(MessageNumber::from_u64(number), "topic", message_id, bytes, |_| ())
     }
 
     pub fn publish(&mut self, number: u64) -> Reply {
@@ -154,26 +153,26 @@ impl Stage {
         }
     }
 
-    pub fn publish_message(&mut self, message: Arc<Message>) -> Reply {
+    pub fn publish_message(&mut self, message: Message) -> Reply {
         let ticket = self.ticket();
-        self.apply(Input::Publish { ticket, message }).expect("a publish is answered")
+        self.apply(Input::Publish { ticket, run: smallvec![message] }).expect("a publish is answered")
     }
 
     /// This shard's part of a publish over several shards that none may refuse.
     pub fn accept(&mut self, number: u64) -> Reply {
         let (ticket, message) = (self.ticket(), Self::message(number, 10, None));
-        self.apply(Input::Accept { ticket, message }).expect("an accept is answered")
+        self.apply(Input::Accept { ticket, run: smallvec![message] }).expect("an accept is answered")
     }
 
     /// Keeps room for a message; the ticket is for `Commit` or `Abort`.
-    pub fn reserve(&mut self, message: Arc<Message>) -> (Ticket, Reply) {
+    pub fn reserve(&mut self, message: Message) -> (Ticket, Reply) {
         let ticket = self.ticket();
         (ticket, self.apply(Input::Reserve { ticket, message }).expect("a reserve is answered"))
     }
 
     /// In the member's own stream.
     pub fn settle(&mut self, member: MemberId, target: SettleTarget, action: Action) {
-        self.apply(Input::Settle { member, subscription_id: None, target, action });
+        self.apply(Input::Settle(Box::new(Settle { member, subscription_id: None, target, action })));
     }
 
     pub fn ack(&mut self, member: MemberId, target: SettleTarget) {

@@ -9,5 +9,6 @@ mod nacks;
 mod overflow;
 mod parked;
 mod parked_limits;
+mod runs;
 mod singleton;
 mod timeouts;

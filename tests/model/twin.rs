@@ -9,9 +9,8 @@ mod subscription;
 mod time;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use tinybroker::core::{CoreConfig, Input, Overflow};
+use tinybroker::core::{Action, CoreConfig, Input, Overflow, Settle, SettleTarget};
 use tinybroker::model::{MemberId, Message, Mode, Ticket, Time};
 
 use crate::outcome::{Outcome, Reply, Told};
@@ -20,7 +19,7 @@ pub use subscription::{Held, Member, Subscription};
 
 struct Reservation {
     ticket: Ticket,
-    message: Arc<Message>,
+    message: Message,
     serials: Vec<u64>,
 }
 
@@ -81,12 +80,17 @@ impl Twin {
         match input {
             Input::Open { member, spec } => self.open(*member, spec),
             Input::Leave { member } => self.leave_as_told(*member),
-            Input::Publish { ticket, message } => self.publish(*ticket, message),
-            Input::Accept { ticket, message } => self.accept(*ticket, message),
+            Input::Publish { ticket, run } => self.publish(*ticket, run),
+            Input::Accept { ticket, run } => self.accept(*ticket, run),
             Input::Reserve { ticket, message } => self.reserve(*ticket, message),
             Input::Commit { ticket } => self.commit(*ticket),
             Input::Abort { ticket } => self.reservations.retain(|kept| kept.ticket != *ticket),
-            Input::Settle { member, subscription_id, target, action } => {
+            Input::Ack { member, ids } => {
+                let target = SettleTarget::Deliveries { ids: ids.clone(), unknown: 0 };
+                self.settle_in_stream(*member, None, &target, Action::Ack);
+            }
+            Input::Settle(command) => {
+                let Settle { member, subscription_id, target, action } = &**command;
                 self.settle_in_stream(*member, subscription_id.as_ref(), target, *action);
             }
             Input::SettleCall(call) => self.settle_by_call(call),

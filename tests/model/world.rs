@@ -5,6 +5,7 @@ mod steps;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use smallvec::smallvec;
 use tinybroker::core::{Answer, Core, CoreConfig, Effect, Input, Stats};
 use tinybroker::limits;
 use tinybroker::model::{DeliveryId, Ticket, Time};
@@ -77,7 +78,7 @@ impl<'a> World<'a> {
             Step::Burst { topic, messages } => {
                 for _ in 0..*messages {
                     let (ticket, message) = (self.ticket(), self.message(*topic, Size::Small, None));
-                    self.say(Input::Publish { ticket, message })?;
+                    self.say(Input::Publish { ticket, run: smallvec![message] })?;
                     self.take_from_full_windows()?;
                 }
             }
@@ -116,7 +117,7 @@ impl<'a> World<'a> {
             Effect::Answer(_, Answer::Stats(stats)) => Some(stats.clone()),
             _ => None,
         });
-        let core: Vec<Outcome> = effects.into_iter().map(Outcome::from).collect();
+        let core: Vec<Outcome> = effects.into_iter().flat_map(Outcome::all_of).collect();
         self.remember(&core);
         compare(core, twin)?;
         Ok(stats)

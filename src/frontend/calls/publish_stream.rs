@@ -3,8 +3,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use futures_util::StreamExt;
 use futures_util::future::LocalBoxFuture;
+use futures_util::{StreamExt, stream};
 
 use super::unary::message;
 use super::{Call, Task, failed};
@@ -15,9 +15,11 @@ use crate::frontend::{Failure, convert, rpc};
 
 /// Begins a stream of publishes.
 pub fn publish_stream(call: Call, turn: Rc<Turn>) -> Task {
-    let Call { frontend, messages, mut reply, deadline } = call;
+    let Call { frontend, mut messages, mut reply, deadline } = call;
     let reader = frontend.clone();
-    let requests = messages.map(move |request| Ok(message(&reader, convert::Publish::read(&request?)?)));
+    let requests = stream::poll_fn(move |cx| {
+        messages.poll_read(cx, |request| Ok(message(&reader, convert::Publish::read(request)?)))
+    });
     match rpc::publish_stream::publish_stream(&frontend, turn, requests) {
         Ok((confirms, driver)) => {
             reply.begin();

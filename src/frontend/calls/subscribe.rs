@@ -109,24 +109,29 @@ impl Subscription {
 
     /// Does what the client says. Ready when it has gone.
     fn carry_out(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let is_gone = self.carry_out_each(cx);
+        self.subscriber.hand_on_acks();
+        is_gone
+    }
+
+    fn carry_out_each(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let bounds = &self.frontend.bounds;
         while let Some(commands) = &mut self.commands {
-            match commands.poll_message(cx) {
+            let carry_out = |command: &[u8]| {
+                self.subscriber.carry_out(convert::read_command(command, bounds)?);
+                Ok(())
+            };
+            match commands.poll_read(cx, carry_out) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(None) if commands.is_gone() => return Poll::Ready(()),
                 Poll::Ready(None) => {
                     self.commands = None;
                     self.subscriber.commands_ended();
                 }
-                Poll::Ready(Some(message)) => {
-                    let bounds = &self.frontend.bounds;
-                    let command = message.and_then(|message| convert::read_command(&message, bounds));
-                    match command {
-                        Ok(command) => self.subscriber.carry_out(command),
-                        Err(failure) => {
-                            self.subscriber.end(failure);
-                            commands.give_up();
-                        }
-                    }
+                Poll::Ready(Some(Ok(()))) => {}
+                Poll::Ready(Some(Err(failure))) => {
+                    self.subscriber.end(failure);
+                    commands.give_up();
                 }
             }
         }

@@ -1,18 +1,16 @@
 use std::rc::Rc;
-use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 
 use super::Call;
 use crate::frontend::convert::SettleRequest;
-use crate::frontend::grpc::{Ending, decode, frame, guarded};
+use crate::frontend::grpc::{Ending, decode, frame, guarded, put_framed};
 use crate::frontend::hub::Frontend;
 use crate::frontend::{Failure, FrontendCounter, convert, rpc};
 use crate::model::Message;
 use crate::proto::{
-    AckRequest, AckResponse, ExtendRequest, ExtendResponse, NackRequest, NackResponse, PublishBatchResponse,
-    PublishResponse,
+    AckRequest, AckResponse, ExtendRequest, ExtendResponse, NackRequest, NackResponse, PublishResponse,
 };
 
 pub async fn publish(call: Call) {
@@ -21,23 +19,27 @@ pub async fn publish(call: Call) {
         if published.is_err() {
             frontend.counters.count(FrontendCounter::PublishFailed);
         }
-        published
+        Ok(frame(&published?))
     })
     .await;
 }
 
 async fn try_publish(frontend: &Frontend, request: &[u8]) -> Result<PublishResponse, Failure> {
-    let message = Arc::new(message(frontend, convert::Publish::read(request)?)?);
-    let subscriptions = rpc::publish::publish(frontend, message.clone()).await?;
-    Ok(convert::publish_response(&message, subscriptions))
+    let publish = convert::Publish::read(request)?;
+    let message = message(frontend, publish)?;
+    let number = message.number();
+    let subscriptions = rpc::publish::publish(frontend, message).await?;
+    Ok(publish.response(number, subscriptions))
 }
 
 pub async fn publish_batch(call: Call) {
     answer(call, async |frontend: Rc<Frontend>, request: Bytes| {
         let batch = convert::Publish::read_batch(&request)?;
-        let messages = batch.into_iter().map(|publish| message(&frontend, publish));
+        let messages = batch.iter().map(|&publish| message(&frontend, publish));
         let published = rpc::publish_batch::publish_batch(&frontend, messages).await?;
-        Ok::<PublishBatchResponse, _>(convert::batch_response(published))
+        let mut response = BytesMut::new();
+        put_framed(&mut response, |out| convert::put_batch_response(&batch, published, out));
+        Ok(response.freeze())
     })
     .await;
 }
@@ -45,7 +47,7 @@ pub async fn publish_batch(call: Call) {
 pub async fn ack(call: Call) {
     answer(call, async |frontend: Rc<Frontend>, request: Bytes| {
         let request: AckRequest = decode(request)?;
-        Ok(AckResponse { settled: settle(&frontend, convert::ack(request)?).await? })
+        Ok(frame(&AckResponse { settled: settle(&frontend, convert::ack(request)?).await? }))
     })
     .await;
 }
@@ -53,7 +55,7 @@ pub async fn ack(call: Call) {
 pub async fn nack(call: Call) {
     answer(call, async |frontend: Rc<Frontend>, request: Bytes| {
         let request: NackRequest = decode(request)?;
-        Ok(NackResponse { settled: settle(&frontend, convert::nack(request)?).await? })
+        Ok(frame(&NackResponse { settled: settle(&frontend, convert::nack(request)?).await? }))
     })
     .await;
 }
@@ -61,7 +63,7 @@ pub async fn nack(call: Call) {
 pub async fn extend(call: Call) {
     answer(call, async |frontend: Rc<Frontend>, request: Bytes| {
         let request: ExtendRequest = decode(request)?;
-        Ok(ExtendResponse { settled: settle(&frontend, convert::extend(request)?).await? })
+        Ok(frame(&ExtendResponse { settled: settle(&frontend, convert::extend(request)?).await? }))
     })
     .await;
 }
@@ -79,11 +81,8 @@ pub fn message(frontend: &Frontend, publish: convert::Publish<'_>) -> Result<Mes
     Ok(message)
 }
 
-/// Answers a call of one message with one.
-async fn answer<A: prost::Message>(
-    call: Call,
-    handler: impl AsyncFnOnce(Rc<Frontend>, Bytes) -> Result<A, Failure>,
-) {
+/// Answers a call of one message with one, framed.
+async fn answer(call: Call, handler: impl AsyncFnOnce(Rc<Frontend>, Bytes) -> Result<Bytes, Failure>) {
     let Call { frontend, mut messages, mut reply, mut deadline } = call;
     let work = async move {
         let mut request = None;
@@ -94,7 +93,7 @@ async fn answer<A: prost::Message>(
         }
         let reason = "the request has no message";
         let request = request.ok_or(Failure::Framing { reason })?;
-        Ok(frame(&handler(frontend, request).await?))
+        handler(frontend, request).await
     };
     match guarded(&mut reply, &mut deadline, work).await {
         Ok(message) => reply.answer(message),

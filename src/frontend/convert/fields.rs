@@ -23,6 +23,17 @@ impl<'a> Fields<'a> {
         Fields(message)
     }
 
+    /// A field as most are: a small number, a short text.
+    fn read_short(&mut self) -> Option<(u32, Value<'a>)> {
+        let &[key @ 8..0x80, length @ 0..0x80, ref rest @ ..] = self.0 else { return None };
+        if key & 7 != WireType::LengthDelimited as u8 {
+            return None;
+        }
+        let (bytes, rest) = rest.split_at_checked(length.into())?;
+        self.0 = rest;
+        Some((u32::from(key >> 3), Value::Bytes(bytes)))
+    }
+
     fn read(&mut self) -> Result<(u32, Value<'a>), Failure> {
         let (number, wire_type) = decode_key(&mut self.0).map_err(Failure::unreadable)?;
         let value = match wire_type {
@@ -51,8 +62,12 @@ impl<'a> Iterator for Fields<'a> {
     /// Number and value.
     type Item = Result<(u32, Value<'a>), Failure>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.has_remaining().then(|| self.read())
+        match self.read_short() {
+            Some(field) => Some(Ok(field)),
+            None => self.0.has_remaining().then(|| self.read()),
+        }
     }
 }
 

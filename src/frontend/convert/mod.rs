@@ -13,16 +13,17 @@ use std::time::Duration;
 
 pub use events::{draining, lagged, role, started};
 pub use open::OpenRequest;
-pub use publish::{Publish, batch_response, confirm, dead_letter, publish_response};
+pub use publish::{Publish, confirm, dead_letter, put_batch_response};
 pub use settle::{SettleRequest, ack, extend, nack};
 
 use fields::{Fields, Value};
 use prost::Message as _;
+use smallvec::SmallVec;
 
 use super::Failure;
 use crate::core::{Action, SettleTarget};
 use crate::limits;
-use crate::model::SubscriptionId;
+use crate::model::{DeliveryId, SubscriptionId};
 use crate::proto;
 use crate::proto::subscribe_command::Command as WireCommand;
 
@@ -30,14 +31,20 @@ use crate::proto::subscribe_command::Command as WireCommand;
 #[derive(Debug)]
 pub enum Command {
     Open(Box<OpenRequest>),
-    Settle {
-        subscription_id: Option<SubscriptionId>,
-        target: SettleTarget,
-        action: Action,
-    },
+    /// Acks that name deliveries of this broker's, and no subscription: most commands are.
+    Ack(SmallVec<[DeliveryId; 1]>),
+    Settle(Box<SettleCommand>),
     Resign,
     /// Empty or from a later version of the contract.
     Unknown,
+}
+
+/// Any ack, nack or extend.
+#[derive(Debug)]
+pub struct SettleCommand {
+    pub subscription_id: Option<SubscriptionId>,
+    pub target: SettleTarget,
+    pub action: Action,
 }
 
 /// What the broker bounds by its options.
@@ -54,6 +61,12 @@ pub fn read_command(command: &[u8], bounds: &Bounds) -> Result<Command, Failure>
     if let (Some(Ok((ACK, Value::Bytes(ack)))), None) = (fields.next(), fields.next()) {
         return settle::read_ack(ack);
     }
+    read_seldom(command, bounds)
+}
+
+/// What is no ack.
+#[inline(never)]
+fn read_seldom(command: &[u8], bounds: &Bounds) -> Result<Command, Failure> {
     let command = proto::SubscribeCommand::decode(command).map_err(Failure::unreadable)?;
     match command.command {
         None => Ok(Command::Unknown),

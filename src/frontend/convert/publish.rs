@@ -1,8 +1,8 @@
 use std::time::{Duration, SystemTime};
 
+use bytes::{BufMut, BytesMut};
 use prost::Message as _;
 use prost::encoding::encoded_len_varint;
-use smallvec::SmallVec;
 
 use super::fields::Fields;
 use super::{Bounds, Failure, id_field, invalid_topic};
@@ -22,24 +22,26 @@ const DEAD_LETTER_HEADERS: [&str; 4] = [
 ];
 
 /// A publish as it lies in its request.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Publish<'a> {
+    request: &'a [u8],
     topic: &'a str,
     payload: &'a [u8],
     message_id: &'a str,
-    headers: SmallVec<[(&'a str, &'a str); 4]>,
+    /// Bytes that the headers take in an event. They are read again when they are written there.
+    headers_bytes: usize,
 }
 
 impl<'a> Publish<'a> {
     /// Reads a `PublishRequest`.
     pub fn read(request: &'a [u8]) -> Result<Self, Failure> {
-        let mut publish = Publish::default();
+        let mut publish = Publish { request, ..Publish::default() };
         for field in Fields::of(request) {
             match field? {
                 (1, value) => publish.topic = value.text()?,
                 (2, value) => publish.payload = value.bytes()?,
                 (3, value) => publish.message_id = value.text()?,
-                (4, value) => publish.headers.push(header(value.bytes()?)?),
+                (4, value) => publish.headers_bytes += delimited_len(header_len(header(value.bytes()?)?)),
                 _ => {}
             }
         }
@@ -66,8 +68,8 @@ impl<'a> Publish<'a> {
     ) -> Result<Message, Failure> {
         Topic::check(self.topic).map_err(|error| invalid_topic("topic", &error))?;
         id_field("message_id", check_message_id(self.message_id))?;
-        let broker_id = number.text();
-        let message_id = if self.message_id.is_empty() { &*broker_id } else { self.message_id };
+        let broker_id = number.digits();
+        let message_id = if self.message_id.is_empty() { &broker_id[..] } else { self.message_id.as_bytes() };
         // The time is left out: whether a message fits must not depend on the moment.
         let bytes = self.encoded_len(message_id);
         if bytes > bounds.max_message_bytes {
@@ -77,29 +79,67 @@ impl<'a> Publish<'a> {
         let since = published_at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let own_id = (!self.message_id.is_empty()).then_some(self.message_id);
         let body_bytes = bytes + delimited_len(timestamp_len(since));
-        Ok(Message::new(number, self.topic, own_id, body_bytes, |out| self.encode(message_id, since, out)))
+        Ok(Message::new(number, self.topic, own_id, body_bytes, |body| {
+            self.encode(message_id, since, body);
+        }))
     }
 
-    fn encoded_len(&self, message_id: &str) -> usize {
-        let headers = self.headers.iter().map(|header| delimited_len(header_len(header)));
+    /// What its publisher is told.
+    pub fn response(&self, number: MessageNumber, subscriptions: u32) -> proto::PublishResponse {
+        let system_id = number.to_string();
+        let message_id = if self.message_id.is_empty() { &*system_id } else { self.message_id };
+        proto::PublishResponse { message_id: message_id.to_owned(), system_id, subscriptions }
+    }
+
+    /// The same, as one result of a batch.
+    fn put_result(&self, published: &Published, out: &mut BytesMut) {
+        let system_id = published.number.digits();
+        let message_id = if self.message_id.is_empty() { &system_id[..] } else { self.message_id.as_bytes() };
+        let subscriptions = match published.subscriptions {
+            0 => 0,
+            subscriptions => 1 + encoded_len_varint(subscriptions.into()),
+        };
+        let length = delimited_len(message_id.len()) + delimited_len(system_id.len()) + subscriptions;
+        let begin = out.len();
+        out.put_bytes(0, delimited_len(length));
+        let rest = put_number(RESULTS, length as u64, &mut out[begin..]);
+        let rest = put(SYSTEM_ID, &system_id, rest);
+        let rest = put(OWN_ID, message_id, rest);
+        if published.subscriptions > 0 {
+            put_number(SUBSCRIPTIONS, published.subscriptions.into(), rest);
+        }
+    }
+
+    fn encoded_len(&self, message_id: &[u8]) -> usize {
         delimited_len(message_id.len())
             + delimited_len(self.topic.len())
             + text_len(self.payload)
-            + headers.sum::<usize>()
+            + self.headers_bytes
     }
 
-    fn encode(&self, message_id: &str, since: Duration, out: &mut Vec<u8>) {
-        put(MESSAGE_ID, message_id.as_bytes(), out);
-        put(TOPIC, self.topic.as_bytes(), out);
-        put_unless_empty(PAYLOAD, self.payload, out);
-        for header in &self.headers {
-            put_head(HEADERS, header_len(header), out);
-            put_unless_empty(KEY, header.0.as_bytes(), out);
-            put_unless_empty(VALUE, header.1.as_bytes(), out);
+    fn headers(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let request = if self.headers_bytes > 0 { self.request } else { &[] };
+        // They were read before: nothing fails.
+        Fields::of(request).filter_map(|field| match field {
+            Ok((4, value)) => header(value.bytes().ok()?).ok(),
+            _ => None,
+        })
+    }
+
+    /// Fills the body of a message.
+    fn encode(&self, message_id: &[u8], since: Duration, body: &mut [u8]) {
+        let rest = put(MESSAGE_ID, message_id, body);
+        let rest = put(TOPIC, self.topic.as_bytes(), rest);
+        let mut rest = put_unless_empty(PAYLOAD, self.payload, rest);
+        for header in self.headers() {
+            rest = put_number(HEADERS, header_len(header) as u64, rest);
+            rest = put_unless_empty(KEY, header.0.as_bytes(), rest);
+            rest = put_unless_empty(VALUE, header.1.as_bytes(), rest);
         }
-        put_head(PUBLISHED_AT, timestamp_len(since), out);
-        put_number(SECONDS, since.as_secs(), out);
-        put_number(NANOS, since.subsec_nanos().into(), out);
+        let rest = put_number(PUBLISHED_AT, timestamp_len(since) as u64, rest);
+        let rest = put_number(SECONDS, since.as_secs(), rest);
+        let rest = put_number(NANOS, since.subsec_nanos().into(), rest);
+        debug_assert!(rest.is_empty(), "the body is as long as was said");
     }
 }
 
@@ -126,6 +166,13 @@ const KEY: u8 = 1 << 3 | 2;
 const VALUE: u8 = 2 << 3 | 2;
 const SECONDS: u8 = 1 << 3;
 const NANOS: u8 = 2 << 3;
+// Those of `PublishBatchResponse` and of a result in it.
+const RESULTS: u8 = 1 << 3 | 2;
+const SYSTEM_ID: u8 = 1 << 3 | 2;
+const OWN_ID: u8 = 2 << 3 | 2;
+const SUBSCRIPTIONS: u8 = 3 << 3;
+/// Bytes of a result with ids of the broker's, or a few more.
+const RESULT_BYTES: usize = 40;
 
 /// Bytes of a field with so many in it.
 fn delimited_len(bytes: usize) -> usize {
@@ -137,7 +184,7 @@ fn text_len(content: &[u8]) -> usize {
     if content.is_empty() { 0 } else { delimited_len(content.len()) }
 }
 
-fn header_len((key, value): &(&str, &str)) -> usize {
+fn header_len((key, value): (&str, &str)) -> usize {
     text_len(key.as_bytes()) + text_len(value.as_bytes())
 }
 
@@ -145,45 +192,47 @@ fn timestamp_len(since: Duration) -> usize {
     2 + encoded_len_varint(since.as_secs()) + encoded_len_varint(since.subsec_nanos().into())
 }
 
-fn put_head(tag: u8, length: usize, out: &mut Vec<u8>) {
-    put_number(tag, length as u64, out);
+/// Writes a field. Returns what is behind it, as all of these do.
+fn put_number(tag: u8, number: u64, out: &mut [u8]) -> &mut [u8] {
+    let mut at = 0;
+    let mut put = |byte| {
+        out[at] = byte;
+        at += 1;
+    };
+    put(tag);
+    put_varint(number, put);
+    &mut out[at..]
 }
 
-fn put_number(tag: u8, number: u64, out: &mut Vec<u8>) {
-    out.push(tag);
-    put_varint(number, |byte| out.push(byte));
+fn put<'a>(tag: u8, content: &[u8], out: &'a mut [u8]) -> &'a mut [u8] {
+    let out = put_number(tag, content.len() as u64, out);
+    let (place, rest) = out.split_at_mut(content.len());
+    place.copy_from_slice(content);
+    rest
 }
 
-fn put(tag: u8, content: &[u8], out: &mut Vec<u8>) {
-    put_head(tag, content.len(), out);
-    out.extend_from_slice(content);
+fn put_unless_empty<'a>(tag: u8, content: &[u8], out: &'a mut [u8]) -> &'a mut [u8] {
+    if content.is_empty() { out } else { put(tag, content, out) }
 }
 
-fn put_unless_empty(tag: u8, content: &[u8], out: &mut Vec<u8>) {
-    if !content.is_empty() {
-        put(tag, content, out);
-    }
-}
-
-pub fn publish_response(message: &Message, subscriptions: u32) -> proto::PublishResponse {
-    let system_id = message.number.to_string();
-    let message_id = message.message_id().unwrap_or(&system_id).to_owned();
-    proto::PublishResponse { message_id, system_id, subscriptions }
-}
-
-/// One result a message, in order.
-pub fn batch_response(outcomes: Vec<Result<Published, Failure>>) -> proto::PublishBatchResponse {
-    let mut response = proto::PublishBatchResponse::default();
-    for (index, outcome) in (0..).zip(outcomes) {
-        response.results.push(match outcome {
-            Ok(published) => publish_response(&published.message, published.subscriptions),
+/// Appends a `PublishBatchResponse`: one result a message, in order.
+pub fn put_batch_response(
+    batch: &[Publish<'_>],
+    outcomes: Vec<Result<Published, Failure>>,
+    out: &mut BytesMut,
+) {
+    out.reserve(batch.len() * RESULT_BYTES);
+    let mut failures = Vec::new();
+    for (index, (publish, outcome)) in (0..).zip(batch.iter().zip(outcomes)) {
+        match outcome {
+            Ok(published) => publish.put_result(&published, out),
             Err(failure) => {
-                response.failures.push(publish_failure(index, &failure));
-                proto::PublishResponse::default()
+                out.put_slice(&[RESULTS, 0]);
+                failures.push(publish_failure(index, &failure));
             }
-        });
+        }
     }
-    response
+    proto::PublishBatchResponse { results: Vec::new(), failures }.encode_raw(out);
 }
 
 pub fn confirm(confirm: Confirm) -> proto::PublishConfirm {
@@ -213,13 +262,13 @@ pub fn dead_letter(
         letter.attempts.to_string(),
     ];
     old.headers.extend(DEAD_LETTER_HEADERS.map(str::to_owned).into_iter().zip(values));
-    let publish = Publish {
-        topic: letter.topic.as_str(),
-        payload: &old.payload,
-        message_id: &old.message_id,
-        headers: old.headers.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect(),
+    let request = proto::PublishRequest {
+        topic: letter.topic.to_string(),
+        payload: old.payload,
+        message_id: old.message_id,
+        headers: old.headers,
     };
-    publish.into_message(number, bounds, published_at)
+    Publish::read(&request.encode_to_vec())?.into_message(number, bounds, published_at)
 }
 
 #[cfg(test)]
@@ -286,6 +335,31 @@ mod tests {
         assert_eq!(payloads, [b"a", b"b"]);
         let cut_off = [&encoded[..], &[0x0a, 2, 0x0a, 9]].concat();
         assert!(Publish::read_batch(&cut_off).is_err(), "its last message is");
+    }
+
+    #[test]
+    fn each_message_of_a_batch_has_its_result() {
+        let requests = [request(b"a", "", &[]), request(b"b", "own", &[]), request(b"c", "", &[])];
+        let encoded: Vec<Vec<u8>> = requests.iter().map(|request| request.encode_to_vec()).collect();
+        let batch: Result<Vec<Publish<'_>>, Failure> =
+            encoded.iter().map(|bytes| Publish::read(bytes)).collect();
+        let batch = batch.expect("they are readable");
+        let [first, second] = [7, 8].map(MessageNumber::from_u64);
+        let outcomes = vec![
+            Ok(Published { number: first, subscriptions: 300 }),
+            Ok(Published { number: second, subscriptions: 0 }),
+            Err(Failure::ShuttingDown),
+        ];
+        let mut out = BytesMut::new();
+        put_batch_response(&batch, outcomes, &mut out);
+        let response = proto::PublishBatchResponse::decode(&out[..]).expect("it is readable");
+        let results = vec![
+            batch[0].response(first, 300),
+            batch[1].response(second, 0),
+            proto::PublishResponse::default(),
+        ];
+        assert_eq!((response.results, response.failures.len()), (results, 1));
+        assert_eq!(response.failures[0].index, 2);
     }
 
     #[test]

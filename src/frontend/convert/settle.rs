@@ -2,7 +2,7 @@ use ahash::AHashSet;
 use smallvec::SmallVec;
 
 use super::fields::Fields;
-use super::{Command, Failure, ack_timeout, duration, id_field};
+use super::{Command, Failure, SettleCommand, ack_timeout, duration, id_field};
 use crate::core::{Action, Nack, SettleTarget};
 use crate::model::{DeliveryId, SubscriptionId};
 use crate::proto;
@@ -46,7 +46,12 @@ pub fn extend_command(extend: proto::Extend) -> Result<Command, Failure> {
 
 fn command(subscription_id: &str, target: SettleTarget, action: Action) -> Result<Command, Failure> {
     let subscription_id = id_field("subscription_id", SubscriptionId::parse(subscription_id))?;
-    Ok(Command::Settle { subscription_id, target, action })
+    Ok(match (subscription_id, target, action) {
+        (None, SettleTarget::Deliveries { ids, unknown: 0 }, Action::Ack) => Command::Ack(ids),
+        (subscription_id, target, action) => {
+            Command::Settle(Box::new(SettleCommand { subscription_id, target, action }))
+        }
+    })
 }
 
 fn nack_action(
@@ -77,7 +82,15 @@ pub fn read_ack(ack: &[u8]) -> Result<Command, Failure> {
             _ => {}
         }
     }
-    command(subscription_id, named.target(system_id, message_id)?, Action::Ack)
+    if !system_id.is_empty() {
+        named.add(system_id);
+    }
+    // What is most common takes no detour: each move of what was just put together waits for it.
+    if subscription_id.is_empty() && named.unknown == 0 && !named.ids.is_empty() {
+        forget_repeats(&mut named.ids);
+        return Ok(Command::Ack(named.ids));
+    }
+    command(subscription_id, named.target("", message_id)?, Action::Ack)
 }
 
 fn target(system_id: &str, system_ids: &[String], message_id: &str) -> Result<SettleTarget, Failure> {

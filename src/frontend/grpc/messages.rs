@@ -34,8 +34,25 @@ impl Messages {
 
     /// The next message, without its prefix; `None` at the end of the body, whoever ended it.
     pub fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Failure>>> {
+        self.poll_with(cx, Frames::next)
+    }
+
+    /// What `read` makes of the next message: where that lies within one frame it is not even counted as a reference.
+    pub fn poll_read<R>(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut read: impl FnMut(&[u8]) -> Result<R, Failure>,
+    ) -> Poll<Option<Result<R, Failure>>> {
+        self.poll_with(cx, |frames| frames.read(&mut read))
+    }
+
+    fn poll_with<R>(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut next: impl FnMut(&mut Frames) -> Result<Option<R>, Failure>,
+    ) -> Poll<Option<Result<R, Failure>>> {
         loop {
-            match self.frames.next() {
+            match next(&mut self.frames) {
                 Ok(Some(message)) => return Poll::Ready(Some(Ok(message))),
                 Ok(None) => {}
                 Err(failure) => {
@@ -81,6 +98,19 @@ struct Frames {
 impl Frames {
     fn is_empty(&self) -> bool {
         self.last.is_empty() && self.begun.is_empty()
+    }
+
+    /// The same with what `read` makes of it.
+    fn read<R>(&mut self, read: impl FnOnce(&[u8]) -> Result<R, Failure>) -> Result<Option<R>, Failure> {
+        if self.begun.is_empty()
+            && let Some(length) = length(&self.last)?
+            && let Some(message) = self.last.get(PREFIX..PREFIX + length)
+        {
+            let made = read(message)?;
+            self.last.advance(PREFIX + length);
+            return Ok(Some(made));
+        }
+        self.next()?.map(|message| read(&message)).transpose()
     }
 
     /// A message that is there as a whole. Else nothing is left of the last frame.

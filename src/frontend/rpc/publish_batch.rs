@@ -1,14 +1,15 @@
+use std::future::poll_fn;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use crate::frontend::Failure;
 use crate::frontend::hub::Frontend;
-use crate::frontend::series::{Outcome, Series};
-use crate::model::Message;
+use crate::frontend::series::Series;
+use crate::frontend::unstarted::Unstarted;
+use crate::model::{Message, MessageNumber};
 
 /// A message that went through.
 pub struct Published {
-    pub message: Arc<Message>,
+    pub number: MessageNumber,
     /// How many subscriptions took it.
     pub subscriptions: u32,
 }
@@ -20,26 +21,37 @@ pub async fn publish_batch(
 ) -> Result<Vec<Result<Published, Failure>>, Failure> {
     frontend.admit()?;
     let series = Rc::new(Series::default());
-    let mut started = Vec::new();
+    let (mut unstarted, mut numbers) = (Unstarted::default(), Vec::new());
     for message in messages {
-        let message = match message {
-            Ok(message) => Arc::new(message),
-            Err(failure) => {
-                frontend.fail_in(&series, failure);
-                started.push(None);
-                continue;
+        match message {
+            Ok(message) => {
+                numbers.push(Some(message.number()));
+                unstarted.push(message);
+                if unstarted.is_full() {
+                    start(frontend, &series, &mut unstarted).await;
+                }
             }
-        };
-        frontend.credits.take(message.cost()).await;
-        series.ready().await;
-        frontend.start_in(&series, message.clone());
-        started.push(Some(message));
+            Err(failure) => {
+                numbers.push(None);
+                start(frontend, &series, &mut unstarted).await;
+                frontend.fail_in(&series, failure);
+            }
+        }
     }
+    start(frontend, &series, &mut unstarted).await;
     series.settled().await;
     let outcomes = std::iter::from_fn(|| series.take_settled()).map(|(_, outcome)| outcome);
-    let published = |(message, outcome): (Option<Arc<Message>>, Outcome)| {
+    let published = numbers.into_iter().zip(outcomes).map(|(number, outcome)| {
         let subscriptions = outcome?;
-        message.map(|message| Published { message, subscriptions }).ok_or(Failure::Internal)
-    };
-    Ok(started.into_iter().zip(outcomes).map(published).collect())
+        number.map(|number| Published { number, subscriptions }).ok_or(Failure::Internal)
+    });
+    Ok(published.collect())
+}
+
+async fn start(frontend: &Frontend, series: &Rc<Series>, unstarted: &mut Unstarted) {
+    poll_fn(|cx| {
+        series.remember(cx);
+        unstarted.poll_start(frontend, series, cx)
+    })
+    .await;
 }

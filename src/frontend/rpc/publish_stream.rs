@@ -1,17 +1,16 @@
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, Stream, StreamExt};
 
 use crate::frontend::Failure;
 use crate::frontend::confirms::{ConfirmEvents, Confirms};
-use crate::frontend::credits::Take;
 use crate::frontend::hub::{Frontend, PhaseWatch};
 use crate::frontend::net::{Hold, Turn};
 use crate::frontend::series::Series;
+use crate::frontend::unstarted::Unstarted;
 use crate::limits;
 use crate::model::Message;
 use crate::shard::Phase;
@@ -34,8 +33,8 @@ pub fn publish_stream(
         requests,
         series: Rc::default(),
         confirms: confirms.clone(),
-        next: None,
-        credit: None,
+        unstarted: Unstarted::default(),
+        failed: None,
         ending: None,
         rest: None,
         turn,
@@ -47,7 +46,7 @@ pub fn publish_stream(
 /// Publishes as fast as credits allow, and has confirmed what is settled whenever nothing more can be read.
 ///
 /// ```text
-///   reading ──message──▶ waiting for credit, and for a publish in two passes ──start──▶ reading
+///   reading ──messages──▶ waiting for credits, and for a publish in two passes ──start──▶ reading
 ///      └──end, an error, nobody there, or closing──▶ settling what was started ──▶ last confirm ──▶ over
 /// ```
 /// It is a task of its own, since the response side is not asked while the client does not read: what waits for a
@@ -57,10 +56,9 @@ struct Driver<R> {
     requests: R,
     series: Rc<Series>,
     confirms: Rc<Confirms>,
-    /// The next message.
-    next: Option<Arc<Message>>,
-    /// Its place in the line for credits.
-    credit: Option<Take>,
+    unstarted: Unstarted,
+    /// What came behind them was no message: it fails when they have started.
+    failed: Option<Failure>,
     phase: PhaseWatch,
     /// How the stream ends, once it reads no more.
     ending: Option<Result<(), Failure>>,
@@ -80,10 +78,18 @@ impl<R: Stream<Item = Request> + Unpin> Driver<R> {
             }
             self.rest = None;
         }
+        if self.start(cx).is_pending() {
+            return;
+        }
         for _ in 0..limits::PUBLISH_STREAM_TURN {
-            if self.start_next(cx).is_pending() || self.read(cx).is_pending() {
+            let is_last = self.read(cx).is_pending();
+            let is_due = is_last || self.failed.is_some() || self.unstarted.is_full();
+            if is_due && self.start(cx).is_pending() || is_last {
                 return;
             }
+        }
+        if self.start(cx).is_pending() {
+            return;
         }
         let mut rest = Box::pin(runtime::yield_now());
         if rest.as_mut().poll(cx).is_ready() {
@@ -92,21 +98,13 @@ impl<R: Stream<Item = Request> + Unpin> Driver<R> {
         self.rest = Some(rest);
     }
 
-    /// Starts the message that was read, if there is one; pending where it must wait.
-    fn start_next(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(message) = self.next.take() else { return Poll::Ready(()) };
-        if self.series.may_start() && self.poll_credit(message.cost(), cx).is_ready() {
-            self.frontend.start_in(&self.series, message);
-            return Poll::Ready(());
+    /// Starts the messages that were read; pending where some must wait.
+    fn start(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        ready!(self.unstarted.poll_start(&self.frontend, &self.series, cx));
+        if let Some(failure) = self.failed.take() {
+            self.frontend.fail_in(&self.series, failure);
         }
-        self.next = Some(message);
-        Poll::Pending
-    }
-
-    fn poll_credit(&mut self, cost: u64, cx: &mut Context<'_>) -> Poll<()> {
-        let credit = self.credit.get_or_insert_with(|| self.frontend.credits.take_some(cost));
-        credit.again(cost);
-        Pin::new(credit).poll(cx)
+        Poll::Ready(())
     }
 
     /// Reads one request; pending where there is none now, will be none, or its failure could not be told.
@@ -124,8 +122,8 @@ impl<R: Stream<Item = Request> + Unpin> Driver<R> {
         };
         match request {
             Err(failure) => self.ending = Some(Err(failure)),
-            Ok(Err(failure)) => self.frontend.fail_in(&self.series, failure),
-            Ok(Ok(message)) => self.next = Some(Arc::new(message)),
+            Ok(Err(failure)) => self.failed = Some(failure),
+            Ok(Ok(message)) => self.unstarted.push(message),
         }
         Poll::Ready(())
     }
@@ -156,11 +154,7 @@ impl<R: Stream<Item = Request> + Unpin> Future for Driver<R> {
         }
         this.advance(cx);
         this.confirm();
-        if this.next.is_none() || !this.series.may_start() {
-            // Others need not wait behind one that does not wait for a credit.
-            this.credit = None;
-        }
-        if this.next.is_some() || this.rest.is_some() {
+        if !this.unstarted.is_empty() || this.rest.is_some() {
             this.hold.get_or_insert_with(|| Hold::new(&this.turn));
             return Poll::Pending;
         }

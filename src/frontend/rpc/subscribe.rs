@@ -1,13 +1,16 @@
+use std::cell::RefCell;
 use std::rc::Rc;
 
-use crate::core::Input;
+use smallvec::SmallVec;
+
+use crate::core::{Input, Settle};
 use crate::frontend::Failure;
-use crate::frontend::convert::{Command, OpenRequest};
+use crate::frontend::convert::{Command, OpenRequest, SettleCommand};
 use crate::frontend::counters::FrontendCounter;
 use crate::frontend::hub::Frontend;
 use crate::frontend::session::Session;
 use crate::limits;
-use crate::model::SubscriptionId;
+use crate::model::{DeliveryId, SubscriptionId};
 use crate::shard::{Claim, IdTaken, Owner};
 
 /// One stream and its part in a subscription, as its commands make it. Dropping it is leaving.
@@ -20,13 +23,19 @@ use crate::shard::{Claim, IdTaken, Owner};
 pub struct Subscriber {
     frontend: Rc<Frontend>,
     session: Rc<Session>,
+    /// Acks that were read one after the other and not handed on yet.
+    acks: RefCell<SmallVec<[DeliveryId; 1]>>,
 }
 
 impl Subscriber {
     pub fn new(frontend: &Rc<Frontend>) -> Result<Self, Failure> {
         frontend.admit()?;
         frontend.counters.count(FrontendCounter::Streams);
-        Ok(Subscriber { frontend: frontend.clone(), session: frontend.new_session() })
+        Ok(Subscriber {
+            frontend: frontend.clone(),
+            session: frontend.new_session(),
+            acks: RefCell::default(),
+        })
     }
 
     /// What it is to be told.
@@ -46,8 +55,12 @@ impl Subscriber {
         }
     }
 
+    /// Carries a command out; acks with those that follow, until [`Subscriber::hand_on_acks`].
     pub fn carry_out(&self, command: Command) {
         let member = self.session.member;
+        if !matches!(command, Command::Ack(_)) {
+            self.hand_on_acks();
+        }
         match (command, self.session.shard()) {
             // What comes after the end of the membership meets nobody.
             _ if self.session.has_ended() => {}
@@ -61,17 +74,43 @@ impl Subscriber {
             (Command::Open(_), Some(_)) => {
                 self.end(Failure::invalid("open", "came a second time; one stream is one subscription"));
             }
-            (Command::Settle { .. } | Command::Resign, None) => {
+            (Command::Ack(_) | Command::Settle(_) | Command::Resign, None) => {
                 self.end(Failure::invalid("open", "must be the first command"));
             }
-            (Command::Settle { subscription_id, target, action }, Some(shard)) => {
-                let input = Input::Settle { member, subscription_id, target, action };
-                self.frontend.node.submit(shard, input);
+            (Command::Ack(ids), Some(_)) => self.ack(ids),
+            (Command::Settle(settle), Some(shard)) => {
+                let SettleCommand { subscription_id, target, action } = *settle;
+                let settle = Box::new(Settle { member, subscription_id, target, action });
+                self.frontend.node.submit(shard, Input::Settle(settle));
             }
             (Command::Resign, Some(_)) if self.session.unread() > limits::UNREAD_EVENTS => {
                 self.end(Failure::UnreadEvents { limit: limits::UNREAD_EVENTS });
             }
             (Command::Resign, Some(shard)) => self.frontend.node.submit(shard, Input::Resign { member }),
+        }
+    }
+
+    fn ack(&self, ids: SmallVec<[DeliveryId; 1]>) {
+        let mut acks = self.acks.borrow_mut();
+        if acks.is_empty() {
+            *acks = ids;
+        } else {
+            acks.extend(ids);
+        }
+        let is_full = acks.len() >= limits::ACKS_IN_ONE_GO;
+        drop(acks);
+        if is_full {
+            self.hand_on_acks();
+        }
+    }
+
+    /// The acks that were read so far go to the shard, in one.
+    pub fn hand_on_acks(&self) {
+        let ids = self.acks.take();
+        if let Some(shard) = self.session.shard()
+            && !ids.is_empty()
+        {
+            self.frontend.node.submit(shard, Input::Ack { member: self.session.member, ids });
         }
     }
 
@@ -118,6 +157,7 @@ impl Subscriber {
 
     /// Ends the stream with an error of this side's.
     pub fn end(&self, failure: Failure) {
+        self.hand_on_acks();
         self.session.leave(&self.frontend.node);
         self.session.end(failure);
     }

@@ -96,6 +96,9 @@ fn step() -> impl Strategy<Value = Step> {
         30 => any().prop_map(|member| Step::Resign { member }),
         300 => (topic(), size(), option::of(0..3_u8))
             .prop_map(|(topic, size, message_id)| Step::Publish { topic, size, message_id }),
+        60 => (2..9_u8, topic(), size(), proptest::bool::weighted(0.2)).prop_map(
+            |(messages, topic, size, is_accept)| Step::Run { messages, topic, size, is_accept }
+        ),
         20 => (topic(), size()).prop_map(|(topic, size)| Step::Accept { topic, size }),
         40 => (topic(), size()).prop_map(|(topic, size)| Step::Reserve { topic, size }),
         30 => any().prop_map(|nth| Step::Commit { nth }),

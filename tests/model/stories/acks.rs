@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tinybroker::core::{Action, Counter, EndReason, Input, OpenSpec, SettleTarget, Settlement};
+use tinybroker::core::{Action, Counter, EndReason, Input, OpenSpec, Settle, SettleTarget, Settlement};
 use tinybroker::model::Mode;
 
 use crate::outcome::{Reply, Told};
@@ -107,7 +107,7 @@ fn a_command_for_another_subscription_ends_its_stream_alone() {
     stage.told(wrong);
     let (subscription_id, target) = (Some(id("other")), by_system_id(&[delivery(1, 1)]));
     let action = Action::Ack;
-    stage.apply(Input::Settle { member: wrong, subscription_id, target, action });
+    stage.apply(Input::Settle(Box::new(Settle { member: wrong, subscription_id, target, action })));
     assert_eq!(stage.told(wrong), [Told::End(EndReason::OtherSubscription)]);
     assert_eq!(stage.deliveries(right), [delivery(1, 2)]);
 }

@@ -1,7 +1,5 @@
 //! What becomes of messages: published, refused, delivered.
 
-use std::sync::Arc;
-
 use tinybroker::core::{EndReason, Overflow, PublishRefusal};
 use tinybroker::model::{MemberId, Message, Ticket, Time};
 
@@ -41,21 +39,25 @@ impl Twin {
         refusals
     }
 
-    pub(super) fn publish(&mut self, ticket: Ticket, message: &Arc<Message>) {
-        let refusals = self.refusals(message);
-        if refusals.is_empty() {
-            return self.accept(ticket, message);
-        }
-        self.count("refused_subscription_full", 1);
-        self.said.push(Outcome::Answer(ticket, Reply::Full(refusals)));
+    pub(super) fn publish(&mut self, ticket: Ticket, run: &[Message]) {
+        let replies = run.iter().map(|message| {
+            let refusals = self.refusals(message);
+            if refusals.is_empty() {
+                return self.offer_all(self.matching(message), message);
+            }
+            self.count("refused_subscription_full", 1);
+            Reply::Full(refusals)
+        });
+        let reply = replies.collect();
+        self.said.push(Outcome::Answer(ticket, reply));
     }
 
-    pub(super) fn accept(&mut self, ticket: Ticket, message: &Arc<Message>) {
-        let matching = self.matching(message);
-        self.offer_all(ticket, matching, message);
+    pub(super) fn accept(&mut self, ticket: Ticket, run: &[Message]) {
+        let reply = run.iter().map(|message| self.offer_all(self.matching(message), message)).collect();
+        self.said.push(Outcome::Answer(ticket, reply));
     }
 
-    pub(super) fn reserve(&mut self, ticket: Ticket, message: &Arc<Message>) {
+    pub(super) fn reserve(&mut self, ticket: Ticket, message: &Message) {
         let refusals = self.refusals(message);
         let reply = if refusals.is_empty() {
             let serials = self.matching(message);
@@ -71,11 +73,12 @@ impl Twin {
     pub(super) fn commit(&mut self, ticket: Ticket) {
         let Some(at) = self.reservations.iter().position(|kept| kept.ticket == ticket) else { return };
         let Reservation { message, serials, .. } = self.reservations.remove(at);
-        self.offer_all(ticket, serials, &message);
+        let reply = self.offer_all(serials, &message);
+        self.said.push(Outcome::Answer(ticket, reply));
     }
 
     /// To each, in order of their places; beyond a slice they have it, and hand it out with a later tick.
-    fn offer_all(&mut self, ticket: Ticket, serials: Vec<u64>, message: &Arc<Message>) {
+    fn offer_all(&mut self, serials: Vec<u64>, message: &Message) -> Reply {
         let alive = |s: &&Subscription| serials.contains(&s.serial);
         let mut targets: Vec<(usize, u64)> =
             self.subscriptions.iter().filter(alive).map(|s| (s.place, s.serial)).collect();
@@ -92,7 +95,7 @@ impl Twin {
                 self.unserved.push(serial);
             }
         }
-        self.said.push(Outcome::Answer(ticket, Reply::Published(taken)));
+        Reply::Published(taken)
     }
 
     fn is_half_full(&mut self, serial: u64) -> bool {
@@ -117,7 +120,7 @@ impl Twin {
     }
 
     /// Whether a subscription took the message that nobody refused.
-    fn offer(&mut self, serial: u64, message: &Arc<Message>) -> bool {
+    fn offer(&mut self, serial: u64, message: &Message) -> bool {
         let limit_bytes = self.config.max_pending_bytes;
         self.offered += 1;
         let place = self.offered;

@@ -107,7 +107,7 @@ impl Twin {
         let subscription = s.id.clone();
         match (s.spec.options.dead_letter_topic.clone(), reason) {
             (Some(topic), _) => {
-                let (message, attempts) = (item.message.number, item.attempts);
+                let (message, attempts) = (item.message.number(), item.attempts);
                 self.said.push(Outcome::DeadLetter { subscription, topic, message, reason, attempts });
                 self.count("dead_lettered", 1);
             }

@@ -1,7 +1,5 @@
 //! What a subscription holds, and what can be said of it by looking.
 
-use std::sync::Arc;
-
 use tinybroker::core::{OpenSpec, Role};
 use tinybroker::limits;
 use tinybroker::model::{DeliveryId, MemberId, Message, Mode, SubscriptionId, Time};
@@ -11,7 +9,7 @@ use tinybroker::model::{DeliveryId, MemberId, Message, Mode, SubscriptionId, Tim
 pub struct Item {
     /// In publish order.
     pub place: u64,
-    pub message: Arc<Message>,
+    pub message: Message,
     pub deliveries: u32,
     pub attempts: u32,
     /// A delayed nack: nobody gets it before.
@@ -20,13 +18,13 @@ pub struct Item {
 
 impl Item {
     pub fn delivery_id(&self) -> DeliveryId {
-        DeliveryId { message: self.message.number, delivery: self.deliveries }
+        DeliveryId { message: self.message.number(), delivery: self.deliveries }
     }
 
     pub fn is_called(&self, message_id: &str) -> bool {
         match self.message.message_id() {
             Some(own) => own == message_id,
-            None => self.message.number.to_string() == message_id,
+            None => self.message.number().to_string() == message_id,
         }
     }
 }

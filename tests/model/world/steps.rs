@@ -1,10 +1,9 @@
 //! From what a step says to what happens, in the light of what the twin knows.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use smallvec::SmallVec;
-use tinybroker::core::{Action, Input, OpenSpec, SettleCall, SettleTarget, SharedOptions};
+use smallvec::{SmallVec, smallvec};
+use tinybroker::core::{Action, Input, OpenSpec, Run, Settle, SettleCall, SettleTarget, SharedOptions};
 use tinybroker::model::{
     DeliveryId, GroupName, MemberId, Message, MessageNumber, Mode, SubscriptionId, Ticket, Topic,
 };
@@ -32,10 +31,17 @@ impl World<'_> {
             Step::Leave { member } => Input::Leave { member: self.pick_member(member)?.id },
             Step::Resign { member } => Input::Resign { member: self.pick_member(member)?.id },
             Step::Publish { topic, size, message_id } => {
-                Input::Publish { ticket: self.ticket(), message: self.message(topic, size, message_id) }
+                let run = smallvec![self.message(topic, size, message_id)];
+                Input::Publish { ticket: self.ticket(), run }
+            }
+            Step::Run { messages, topic, size, is_accept } => {
+                let run = self.run(messages, topic, size);
+                let ticket = self.ticket();
+                if is_accept { Input::Accept { ticket, run } } else { Input::Publish { ticket, run } }
             }
             Step::Accept { topic, size } => {
-                Input::Accept { ticket: self.ticket(), message: self.message(topic, size, None) }
+                let run = smallvec![self.message(topic, size, None)];
+                Input::Accept { ticket: self.ticket(), run }
             }
             Step::Reserve { topic, size } => {
                 let (ticket, message) = (self.ticket(), self.message(topic, size, None));
@@ -64,7 +70,12 @@ impl World<'_> {
             GivenId::Other(other) => Some(id_of(usize::from(other))),
         };
         let target = self.target(what, |_, held| held.holder == member);
-        Some(Input::Settle { member, subscription_id, target, action })
+        Some(match (subscription_id, target, action) {
+            (None, SettleTarget::Deliveries { ids, unknown: 0 }, Action::Ack) => Input::Ack { member, ids },
+            (subscription_id, target, action) => {
+                Input::Settle(Box::new(Settle { member, subscription_id, target, action }))
+            }
+        })
     }
 
     fn settle_call(&mut self, subscription: u8, what: Pick, action: Action) -> Input {
@@ -89,7 +100,7 @@ impl World<'_> {
         MemberId { frontend: 0, number: self.next_number() }
     }
 
-    pub(super) fn message(&mut self, topic: u8, size: Size, message_id: Option<u8>) -> Arc<Message> {
+    pub(super) fn message(&mut self, topic: u8, size: Size, message_id: Option<u8>) -> Message {
         let bytes = match size {
             Size::Small => 10,
             Size::Large => 100 * 1024,
@@ -98,8 +109,14 @@ impl World<'_> {
         let number = MessageNumber::from_u64(self.next_number());
         let message_id = message_id.map(|id| format!("m{id}"));
         let topic = script::TOPICS[usize::from(topic)];
-        let body = |out: &mut Vec<u8>| out.resize(out.len() + bytes, 0);
-        Arc::new(Message::new(number, topic, message_id.as_deref(), bytes, body))
+        Message::new(number, topic, message_id.as_deref(), bytes, |_| ())
+    }
+
+    fn run(&mut self, messages: u8, topic: u8, size: Size) -> Run {
+        let topics = script::TOPICS.len() as u8;
+        let rest = (1..messages).map(|nth| ((topic + nth / 2) % topics, Size::Small));
+        let all = std::iter::once((topic, size)).chain(rest);
+        all.map(|(topic, size)| self.message(topic, size, None)).collect()
     }
 
     fn spec(
