@@ -19,7 +19,7 @@ const STEPS_PER_SCRIPT: u64 = 130;
 const SHRINKING: u32 = 20_000;
 
 /// What enough scripts come across, every counter beside, or the model is blind somewhere.
-const MUST_BE_SEEN: [&str; 26] = [
+const MUST_BE_SEEN: [&str; 27] = [
     "Answer Full Bytes",
     "Answer Full Messages",
     "Answer Published",
