@@ -18,12 +18,13 @@ mod bounds;
 mod cache;
 mod exact;
 mod few;
+mod grams;
+mod hashes;
 mod ids;
 mod journal;
 mod merge;
 mod overlay;
 mod registry;
-mod rolling;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -42,11 +43,11 @@ use self::base::{Base, Ranks};
 use self::bounds::Bounds;
 use self::cache::Cache;
 use self::exact::Exact;
+use self::hashes::{End, Hashes, Probe};
 use self::ids::{Id, IdQueue, Posting};
 use self::journal::Journal;
-use self::overlay::{Overlay, Probe};
+use self::overlay::Overlay;
 use self::registry::Registry;
-use self::rolling::{Rolling, TopicHashes};
 use self::verify::Program;
 use super::atom::Atom;
 use super::syntax::Pattern;
@@ -69,7 +70,7 @@ pub struct Index<K> {
     gone: IdQueue,
     journal: Journal,
     cache: Cache,
-    rolling: Rolling,
+    hashes: Hashes,
     scratch: Scratch,
 }
 
@@ -84,7 +85,8 @@ enum Place<'a> {
 /// What one search uses, kept for the next.
 #[derive(Default)]
 struct Scratch {
-    hashes: TopicHashes,
+    start: End,
+    back: End,
     ranks: Ranks,
     found: Vec<Posting>,
     matched: Vec<Id>,
@@ -98,17 +100,18 @@ impl<K: Copy + Ord> Index<K> {
 
     /// An empty index that holds at most so many distinct patterns, and so many unselective ones among them.
     pub fn with_bounds(distinct_limit: usize, unselective_limit: usize) -> Self {
+        let hashes = Hashes::new();
         Self {
             registry: Registry::new(),
             bounds: Bounds::new(distinct_limit, unselective_limit),
             exact: Exact::new(),
             base: Arc::new(Base::new()),
             frozen: None,
-            overlay: Overlay::new(),
+            overlay: Overlay::new(hashes),
             gone: IdQueue::default(),
             journal: Journal::default(),
             cache: Cache::new(),
-            rolling: Rolling::new(),
+            hashes,
             scratch: Scratch::default(),
         }
     }
@@ -185,7 +188,7 @@ impl<K: Copy + Ord> Index<K> {
         if self.frozen.is_some() || self.overlay.len() + self.gone.len() == 0 {
             return None;
         }
-        let overlay = Arc::new(mem::replace(&mut self.overlay, Overlay::new()));
+        let overlay = Arc::new(mem::replace(&mut self.overlay, Overlay::new(self.hashes)));
         self.frozen = Some(Arc::clone(&overlay));
         Some(MergeJob { base: Arc::clone(&self.base), overlay, gone: mem::take(&mut self.gone) })
     }
@@ -215,7 +218,7 @@ impl<K: Copy + Ord> Index<K> {
                     posting.verify()
                 }
                 Place::Anchor { anchor, verify } => {
-                    self.overlay.insert(&self.rolling, anchor, Posting::new(id, at, verify));
+                    self.overlay.insert(anchor, Posting::new(id, at, verify));
                     verify
                 }
             };
@@ -249,7 +252,7 @@ impl<K: Copy + Ord> Index<K> {
     /// How many such postings hang on an anchor.
     fn count(&self, anchor: Anchor<'_>, is_such: impl Fn(Posting) -> bool) -> usize {
         let overlays = [Some(&self.overlay), self.frozen.as_deref()];
-        let new = overlays.into_iter().flatten().flat_map(|overlay| overlay.at(&self.rolling, anchor));
+        let new = overlays.into_iter().flatten().flat_map(|overlay| overlay.at(anchor));
         self.base.at(anchor).chain(new.copied()).filter(|posting| is_such(*posting)).count()
     }
 
@@ -269,7 +272,7 @@ impl<K: Copy + Ord> Index<K> {
             let Choices { anchors, verify } = choices(atom);
             let posting = Posting::new(id, at, verify);
             let mut anchors = anchors.into_iter();
-            is_named |= !anchors.any(|anchor| self.overlay.remove(&self.rolling, anchor, posting));
+            is_named |= !anchors.any(|anchor| self.overlay.remove(anchor, posting));
         }
         self.bounds.discount(&atoms);
         self.registry.remove(id);
@@ -282,17 +285,20 @@ impl<K: Copy + Ord> Index<K> {
 
     /// Finds the patterns that match, each once.
     fn search(&mut self, hash: u64, topic: &str) {
-        let Scratch { hashes, ranks, found, matched } = &mut self.scratch;
+        let Scratch { start, back, ranks, found, matched } = &mut self.scratch;
         found.clear();
         matched.clear();
         self.exact.find(&self.registry, hash, topic, found);
-        self.base.find(topic.as_bytes(), ranks, found);
+        start.read(topic.as_bytes());
+        back.read_backwards(topic.as_bytes());
+        self.base.find(&Probe { topic: topic.as_bytes(), start, back }, ranks, found);
         let overlays = [Some(&self.overlay), self.frozen.as_deref()];
         let mut overlays = overlays.into_iter().flatten().filter(|overlay| overlay.len() > 0).peekable();
         if overlays.peek().is_some() {
-            self.rolling.read(topic.as_bytes(), hashes);
+            self.hashes.prepare(start);
+            self.hashes.prepare(back);
         }
-        let probe = Probe { topic: topic.as_bytes(), rolling: &self.rolling, hashes };
+        let probe = Probe { topic: topic.as_bytes(), start, back };
         overlays.for_each(|overlay| overlay.find(&probe, found));
         // One pattern may be found by several of its atoms, and one atom at several places.
         found.sort_unstable();
