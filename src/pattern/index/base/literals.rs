@@ -1,7 +1,9 @@
 //! Literal texts, packed, and what hangs on them.
 
 use fst::Streamer;
-use fst::raw::{Builder, Fst, Stream};
+use fst::raw::{Builder, Fst, Node, Stream};
+
+use super::jumps::Jumps;
 
 use crate::pattern::index::ids::{IdSet, Posting};
 
@@ -9,6 +11,8 @@ use crate::pattern::index::ids::{IdSet, Posting};
 pub(super) struct Literals {
     /// Text to twice its rank, plus one where a pair has it; none where there are no texts.
     ranks: Option<Fst<Vec<u8>>>,
+    /// Into the middle of `ranks`, where there are many texts.
+    jumps: Option<Jumps>,
     /// By rank.
     heads: Box<[Head]>,
     /// Where each list begins, and where the last one ends.
@@ -39,7 +43,7 @@ impl Head {
 
 impl Default for Literals {
     fn default() -> Self {
-        Packer::default().packed()
+        Packer::default().packed(0)
     }
 }
 
@@ -76,25 +80,24 @@ impl Literals {
     /// it.
     pub fn walk(&self, bytes: &[u8], mut visit: impl FnMut(u32, usize, bool)) {
         let Some(ranks) = &self.ranks else { return };
-        let mut node = ranks.root();
-        let mut bytes = bytes.iter();
-        let (mut value, mut len) = (0, 0);
-        loop {
-            if node.is_final() {
-                let value = value + node.final_output().value();
-                visit((value / 2) as u32, len, value % 2 != 0);
-            }
-            let Some(at) = bytes.next().and_then(|byte| node.find_input(*byte)) else { return };
-            let transition = node.transition(at);
-            value += transition.out.value();
-            node = ranks.node(transition.addr);
-            len += 1;
+        let Some(jumps) = &self.jumps else { return walk(ranks, (0, ranks.root(), 0), bytes, visit) };
+        if let Some(others) = jumps.others() {
+            walk(others, (0, others.root(), 0), bytes, &mut visit);
+        }
+        if let Some(place) = jumps.after(ranks, bytes) {
+            walk(ranks, place, bytes, visit);
         }
     }
 
     /// With what was added, texts in order, and without what is gone, and the new rank of each old one that is left.
-    /// `in_pair` are the ranks that old pairs still need.
-    pub fn merged(&self, added: &[Added<'_>], in_pair: &IdSet, gone: &IdSet) -> (Literals, Vec<u32>) {
+    /// `in_pair` are the ranks that old pairs still need; there may be so many jumps.
+    pub fn merged(
+        &self,
+        added: &[Added<'_>],
+        in_pair: &IdSet,
+        gone: &IdSet,
+        most_jumps: usize,
+    ) -> (Literals, Vec<u32>) {
         let mut new_ranks = vec![NO_RANK; self.len()];
         let mut packer = Packer::default();
         let mut added = added.iter().copied().peekable();
@@ -112,7 +115,28 @@ impl Literals {
         for new in added {
             packer.add(std::iter::empty(), new);
         }
-        (packer.packed(), new_ranks)
+        (packer.packed(most_jumps), new_ranks)
+    }
+}
+
+/// From a node that is reached by the first bytes, so many of them, with what the way there added up.
+fn walk(
+    ranks: &Fst<Vec<u8>>,
+    (mut len, mut node, mut value): (usize, Node<'_>, u64),
+    bytes: &[u8],
+    mut visit: impl FnMut(u32, usize, bool),
+) {
+    let mut rest = bytes[len..].iter();
+    loop {
+        if node.is_final() {
+            let value = value + node.final_output().value();
+            visit((value / 2) as u32, len, value % 2 != 0);
+        }
+        let Some(at) = rest.next().and_then(|byte| node.find_input(*byte)) else { return };
+        let transition = node.transition(at);
+        value += transition.out.value();
+        node = ranks.node(transition.addr);
+        len += 1;
     }
 }
 
@@ -155,9 +179,11 @@ impl Packer {
         rank
     }
 
-    fn packed(mut self) -> Literals {
+    fn packed(mut self, most_jumps: usize) -> Literals {
         self.starts.push(self.lists.len() as u32);
         let (heads, starts, lists) = (self.heads.into(), self.starts.into(), self.lists.into());
-        Literals { ranks: self.ranks.map(Builder::into_fst), heads, starts, lists }
+        let ranks = self.ranks.map(Builder::into_fst);
+        let jumps = ranks.as_ref().and_then(|ranks| Jumps::new(ranks, most_jumps));
+        Literals { ranks, jumps, heads, starts, lists }
     }
 }

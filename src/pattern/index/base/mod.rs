@@ -1,6 +1,7 @@
 //! The expansions up to the last merge: packed, and never changed.
 
 mod grams;
+mod jumps;
 mod literals;
 mod pairs;
 
@@ -22,6 +23,9 @@ pub(super) struct Base {
     pairs: Pairs,
     grams: Grams,
 }
+
+/// For each kind of anchor there are at most a jump for so many patterns: some 10 bytes each.
+const JUMPS_AMONG: usize = 3;
 
 /// Scratch of one search, kept for the next.
 #[derive(Default)]
@@ -104,14 +108,15 @@ impl Base {
     pub fn merged(&self, overlay: &Overlay, gone: &IdSet) -> Base {
         let kept: Vec<PairEntry> = self.pairs.iter().filter(|(_, _, p)| !gone.contains(p.id())).collect();
 
+        let most_jumps = (self.len() + overlay.len()) / JUMPS_AMONG;
         let in_pair = kept.iter().map(|(prefix, _, _)| *prefix).collect();
-        let (prefixes, prefix_ranks) = self.prefixes.merged(&at_ends(&overlay.prefixes), &in_pair, gone);
+        let (prefixes, prefix_ranks) = self.prefixes.merged(&at_ends(&overlay.prefixes), &in_pair, gone, most_jumps);
 
         let in_pair = kept.iter().map(|(_, suffix, _)| *suffix).collect();
-        let (suffixes, suffix_ranks) = self.suffixes.merged(&at_ends(&overlay.suffixes), &in_pair, gone);
+        let (suffixes, suffix_ranks) = self.suffixes.merged(&at_ends(&overlay.suffixes), &in_pair, gone, most_jumps);
 
         let inner = overlay.inner.iter().map(|literal| (&*literal.text, &*literal.postings, false));
-        let (inner, _) = self.inner.merged(&in_order(inner), &IdSet::default(), gone);
+        let (inner, _) = self.inner.merged(&in_order(inner), &IdSet::default(), gone, most_jumps);
 
         let kept = kept.into_iter().map(|(prefix, suffix, posting)| {
             (prefix_ranks[prefix as usize], suffix_ranks[suffix as usize], posting)

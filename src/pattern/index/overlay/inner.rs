@@ -5,6 +5,7 @@ use std::ptr;
 use ahash::RandomState;
 use smallvec::SmallVec;
 
+use super::lengths::Lengths;
 use super::{PIECES, Postings, take_out};
 use crate::pattern::index::anchor::INNER_BYTES;
 use crate::pattern::index::grams::{Gram, Seen, places};
@@ -15,8 +16,7 @@ use crate::pattern::index::table::Table;
 pub(in crate::pattern::index) struct Inner {
     table: Table<InnerLiteral>,
     hasher: RandomState,
-    /// How many there are of each length.
-    by_length: [u32; LENGTHS],
+    lengths: Lengths<{ *INNER_BYTES.end() + 1 }>,
     grams: GramCounts,
 }
 
@@ -26,14 +26,12 @@ pub(in crate::pattern::index) struct InnerLiteral {
     pub postings: Postings,
 }
 
-const LENGTHS: usize = *INNER_BYTES.end() + 1;
-
 impl Inner {
     pub fn new() -> Self {
         Self {
             table: Table::new(PIECES),
             hasher: RandomState::new(),
-            by_length: [0; LENGTHS],
+            lengths: Lengths::new(),
             grams: GramCounts::default(),
         }
     }
@@ -48,7 +46,7 @@ impl Inner {
         match self.table.find_mut(hash, |literal| *literal.text == *text) {
             Some(literal) => literal.postings.push(posting),
             None => {
-                self.by_length[text.len()] += 1;
+                self.lengths.add(text);
                 self.grams.add(text);
                 let postings = SmallVec::from_iter([posting]);
                 self.table.insert(hash, InnerLiteral { text: text.into(), postings });
@@ -63,7 +61,7 @@ impl Inner {
         let removed = take_out(&mut literal.postings, posting);
         if literal.postings.is_empty() {
             self.table.remove(hash, |literal| *literal.text == *text);
-            self.by_length[text.len()] -= 1;
+            self.lengths.remove(text);
             self.grams.remove(text);
         }
         removed
@@ -89,7 +87,7 @@ impl Inner {
             if seen.is_repeat(rest) {
                 continue;
             }
-            let lengths = INNER_BYTES.filter(|len| self.by_length[*len] > 0 && *len <= rest.len());
+            let lengths = self.lengths.of_starts(rest);
             literals.extend(lengths.filter_map(|len| self.get(&rest[..len])));
         }
         // A text that occurs again and again counts once.
@@ -174,7 +172,7 @@ mod tests {
             assert!(inner.remove(text, Posting::new(id, 0, false)));
             assert!(!inner.remove(text, Posting::new(id, 0, false)));
         }
-        assert!(inner.by_length.iter().all(|count| *count == 0));
+        assert_eq!((inner.table.len(), inner.lengths.of_starts(b"0123456789abcdef").count()), (0, 0));
         assert!(inner.grams.counts.iter().all(|count| *count == 0));
     }
 }
