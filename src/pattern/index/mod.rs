@@ -288,10 +288,12 @@ impl<K: Copy + Ord> Index<K> {
         let Scratch { start, back, ranks, found, matched } = &mut self.scratch;
         found.clear();
         matched.clear();
-        self.exact.find(&self.registry, hash, topic, found);
         start.read(topic.as_bytes());
         back.read_backwards(topic.as_bytes());
-        self.base.find(&Probe { topic: topic.as_bytes(), start, back }, ranks, found);
+        let probe = Probe { topic: topic.as_bytes(), start, back };
+        let begun = self.base.begin(&probe);
+        self.exact.find(&self.registry, hash, topic, found);
+        self.base.find(&probe, begun, ranks, found);
         let overlays = [Some(&self.overlay), self.frozen.as_deref()];
         let mut overlays = overlays.into_iter().flatten().filter(|overlay| overlay.len() > 0).peekable();
         if overlays.peek().is_some() {

@@ -1,7 +1,7 @@
 //! A way into the middle of packed texts, without walking there byte by byte.
 
 use ahash::RandomState;
-use fst::raw::{Builder, Fst, Node};
+use fst::raw::{Builder, Fst, Transition};
 use fst::{IntoStreamer, Streamer};
 
 /// Where the texts go on after the first bytes that they share: found by one look at a table instead of a walk that waits
@@ -35,12 +35,15 @@ const FEW_TEXTS: usize = 4096;
 /// Of so many texts one may be kept once more.
 const OTHERS_AMONG: usize = 8;
 
-/// Where a walk has come to.
+/// Where a walk goes on.
 #[derive(Clone, Copy)]
-struct Place {
-    head: u128,
-    node: usize,
-    value: u64,
+pub(super) struct Place {
+    /// How many bytes lead there.
+    pub len: usize,
+    /// The address of the node.
+    pub node: usize,
+    /// What the way there has added up.
+    pub value: u64,
 }
 
 impl Jumps {
@@ -51,18 +54,18 @@ impl Jumps {
         if count < FEW_TEXTS || texts.as_bytes().len() >= FREE as usize {
             return None;
         }
-        let (stem, place) = stem(texts, count);
+        let (stem, first) = stem(texts, count);
         let mut others: Vec<(Vec<u8>, u64)> = Vec::new();
-        let mut places = vec![place];
+        let mut slots = vec![first];
         let mut depth = 0;
         while depth < HEAD_BYTES {
-            let (next, ended) = step(texts, &places, depth);
+            let (next, ended) = step(texts, &slots, depth);
             if next.len() > most || others.len() + ended.len() > count / OTHERS_AMONG {
                 break;
             }
-            let text = |place: &Place| [&stem[..], &place.head.to_le_bytes()[..depth]].concat();
-            others.extend(ended.iter().map(|place| (text(place), place.value)));
-            places = next;
+            let text = |slot: &Slot| [&stem[..], &slot.head().to_le_bytes()[..depth]].concat();
+            others.extend(ended.iter().map(|slot| (text(slot), u64::from(slot.value))));
+            slots = next;
             depth += 1;
         }
         if stem.len() + depth < 4 {
@@ -74,11 +77,11 @@ impl Jumps {
             stem: stem.into(),
             depth,
             // Three in four are used.
-            slots: vec![Slot { head: [0; 2], node: FREE, value: 0 }; places.len() + places.len() / 3 + 1].into(),
+            slots: vec![Slot::new(0, FREE, 0); slots.len() + slots.len() / 3 + 1].into(),
             hasher: RandomState::new(),
             others,
         };
-        places.iter().for_each(|place| jumps.insert(place));
+        slots.into_iter().for_each(|slot| jumps.insert(slot));
         Some(jumps)
     }
 
@@ -87,8 +90,8 @@ impl Jumps {
         self.others.as_ref()
     }
 
-    /// Where the texts go on that begin as the bytes do: how many bytes in, at which node, and with which value.
-    pub fn after<'t>(&self, texts: &'t Fst<Vec<u8>>, bytes: &[u8]) -> Option<(usize, Node<'t>, u64)> {
+    /// Where the texts go on that begin as the bytes do.
+    pub fn after(&self, bytes: &[u8]) -> Option<Place> {
         let rest = bytes.strip_prefix(&*self.stem)?;
         let head = head(rest.get(..self.depth)?);
         let mut at = self.place(head);
@@ -97,21 +100,20 @@ impl Jumps {
             if slot.node == FREE {
                 return None;
             }
-            if slot.head == halves(head) {
-                let node = texts.node(slot.node as usize);
-                return Some((self.stem.len() + self.depth, node, u64::from(slot.value)));
+            if slot.head() == head {
+                let len = self.stem.len() + self.depth;
+                return Some(Place { len, node: slot.node as usize, value: u64::from(slot.value) });
             }
             at = if at + 1 == self.slots.len() { 0 } else { at + 1 };
         }
     }
 
-    fn insert(&mut self, place: &Place) {
-        let mut at = self.place(place.head);
+    fn insert(&mut self, slot: Slot) {
+        let mut at = self.place(slot.head());
         while self.slots[at].node != FREE {
             at = (at + 1) % self.slots.len();
         }
-        self.slots[at] =
-            Slot { head: halves(place.head), node: place.node as u32, value: place.value as u32 };
+        self.slots[at] = slot;
     }
 
     /// Where in the table a head is searched from.
@@ -121,52 +123,62 @@ impl Jumps {
     }
 }
 
+impl Slot {
+    fn new(head: u128, node: u32, value: u32) -> Self {
+        Self { head: [head as u64, (head >> 64) as u64], node, value }
+    }
+
+    fn head(&self) -> u128 {
+        u128::from(self.head[0]) | u128::from(self.head[1]) << 64
+    }
+
+    /// One byte further.
+    fn next(&self, depth: usize, to: Transition) -> Self {
+        let head = self.head() | u128::from(to.inp) << (8 * depth);
+        Self::new(head, to.addr as u32, self.value + to.out.value() as u32)
+    }
+}
+
 fn head(bytes: &[u8]) -> u128 {
     let mut head = [0; HEAD_BYTES];
     head[..bytes.len()].copy_from_slice(bytes);
     u128::from_le_bytes(head)
 }
 
-fn halves(head: u128) -> [u64; 2] {
-    [head as u64, (head >> 64) as u64]
-}
-
 /// What nearly all texts begin with, and where that leads.
-fn stem(texts: &Fst<Vec<u8>>, count: usize) -> (Vec<u8>, Place) {
+fn stem(texts: &Fst<Vec<u8>>, count: usize) -> (Vec<u8>, Slot) {
     let mut stem = Vec::new();
     let mut node = texts.root();
-    let mut place = Place { head: 0, node: node.addr(), value: 0 };
-    // Texts below a node are neighbours, and the least of them has what the walk there adds up: ranks are doubled.
-    let mut end = 2 * count as u64;
+    let mut slot = Slot::new(0, node.addr() as u32, 0);
+    // Texts below a node are neighbours, and the first of them has what the walk there adds up: ranks are doubled.
+    let mut end = 2 * count as u32;
     loop {
-        let values: Vec<u64> = node.transitions().map(|next| place.value + next.out.value()).collect();
+        let values: Vec<u32> = node.transitions().map(|to| slot.value + to.out.value() as u32).collect();
         let ends = values.iter().skip(1).copied().chain([end]);
         let largest = values.iter().zip(ends).enumerate().max_by_key(|(_, (value, end))| *end - *value);
-        let Some((at, (value, its_end))) = largest else { return (stem, place) };
-        if (its_end - value) / 2 < (count - count / OTHERS_AMONG) as u64 {
-            return (stem, place);
+        let Some((at, (value, its_end))) = largest else { return (stem, slot) };
+        if ((its_end - value) / 2) as usize <= count - count / OTHERS_AMONG {
+            return (stem, slot);
         }
-        let next = node.transition(at);
-        stem.push(next.inp);
-        (place.value, end) = (*value, its_end);
-        node = texts.node(next.addr);
-        place.node = next.addr;
+        let to = node.transition(at);
+        stem.push(to.inp);
+        end = its_end;
+        slot = Slot::new(0, to.addr as u32, *value);
+        node = texts.node(to.addr);
     }
 }
 
-/// One byte further from each place, and where texts end at the places.
-fn step(texts: &Fst<Vec<u8>>, places: &[Place], depth: usize) -> (Vec<Place>, Vec<Place>) {
-    let (mut next, mut ended) = (Vec::new(), Vec::new());
-    for place in places {
-        let node = texts.node(place.node);
+/// One byte further from each place, and the texts that end at one.
+fn step(texts: &Fst<Vec<u8>>, slots: &[Slot], depth: usize) -> (Vec<Slot>, Vec<Slot>) {
+    let node = |slot: &Slot| texts.node(slot.node as usize);
+    let mut next = Vec::with_capacity(slots.iter().map(|slot| node(slot).len()).sum());
+    let mut ended = Vec::new();
+    for slot in slots {
+        let node = node(slot);
         if node.is_final() {
-            ended.push(Place { value: place.value + node.final_output().value(), ..*place });
+            ended.push(Slot { value: slot.value + node.final_output().value() as u32, ..*slot });
         }
-        next.extend(node.transitions().map(|to| Place {
-            head: place.head | u128::from(to.inp) << (8 * depth),
-            node: to.addr,
-            value: place.value + to.out.value(),
-        }));
+        next.extend(node.transitions().map(|to| slot.next(depth, to)));
     }
     (next, ended)
 }

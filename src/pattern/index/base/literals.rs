@@ -1,9 +1,9 @@
 //! Literal texts, packed, and what hangs on them.
 
 use fst::Streamer;
-use fst::raw::{Builder, Fst, Node, Stream};
+use fst::raw::{Builder, Fst, Stream};
 
-use super::jumps::Jumps;
+use super::jumps::{Jumps, Place};
 
 use crate::pattern::index::ids::{IdSet, Posting};
 
@@ -76,16 +76,23 @@ impl Literals {
         Some((value.value() / 2) as u32)
     }
 
-    /// Visits each text that the bytes begin with, the shortest first: its rank, its length, and whether a pair has
-    /// it.
-    pub fn walk(&self, bytes: &[u8], mut visit: impl FnMut(u32, usize, bool)) {
-        let Some(ranks) = &self.ranks else { return };
-        let Some(jumps) = &self.jumps else { return walk(ranks, (0, ranks.root(), 0), bytes, visit) };
-        if let Some(others) = jumps.others() {
-            walk(others, (0, others.root(), 0), bytes, &mut visit);
+    /// Where a walk along the bytes begins; none where only short texts can be found, or none. Walks that begin before
+    /// one of them goes on wait for memory together.
+    pub fn begin(&self, bytes: &[u8]) -> Option<Place> {
+        match &self.jumps {
+            Some(jumps) => jumps.after(bytes),
+            None => Some(Place { len: 0, node: self.ranks.as_ref()?.root().addr(), value: 0 }),
         }
-        if let Some(place) = jumps.after(ranks, bytes) {
-            walk(ranks, place, bytes, visit);
+    }
+
+    /// Visits each text that the bytes begin with, the shortest first: its rank, its length, and whether a pair has
+    /// it. `from` is where the walk begins.
+    pub fn walk(&self, from: Option<Place>, bytes: &[u8], mut visit: impl FnMut(u32, usize, bool)) {
+        if let Some(others) = self.jumps.as_ref().and_then(Jumps::others) {
+            walk(others, Place { len: 0, node: others.root().addr(), value: 0 }, bytes, &mut visit);
+        }
+        if let (Some(from), Some(ranks)) = (from, &self.ranks) {
+            walk(ranks, from, bytes, visit);
         }
     }
 
@@ -119,13 +126,9 @@ impl Literals {
     }
 }
 
-/// From a node that is reached by the first bytes, so many of them, with what the way there added up.
-fn walk(
-    ranks: &Fst<Vec<u8>>,
-    (mut len, mut node, mut value): (usize, Node<'_>, u64),
-    bytes: &[u8],
-    mut visit: impl FnMut(u32, usize, bool),
-) {
+fn walk(ranks: &Fst<Vec<u8>>, from: Place, bytes: &[u8], mut visit: impl FnMut(u32, usize, bool)) {
+    let Place { mut len, node, mut value } = from;
+    let mut node = ranks.node(node);
     let mut rest = bytes[len..].iter();
     loop {
         if node.is_final() {

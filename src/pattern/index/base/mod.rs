@@ -6,6 +6,7 @@ mod literals;
 mod pairs;
 
 use self::grams::Grams;
+use self::jumps::Place;
 use self::literals::{Added, Literals};
 use self::pairs::{PairEntry, Pairs};
 use super::anchor::{Anchor, INNER_BYTES};
@@ -35,6 +36,13 @@ pub(super) struct Ranks {
     inner: Vec<u32>,
 }
 
+/// Where walks begin.
+#[derive(Clone, Copy)]
+pub(super) struct Begun {
+    prefixes: Option<Place>,
+    suffixes: Option<Place>,
+}
+
 impl Base {
     pub fn new() -> Self {
         Self {
@@ -52,15 +60,26 @@ impl Base {
         literals.iter().map(|literals| literals.postings()).sum::<usize>() + self.pairs.len()
     }
 
+    /// Where the walks along a topic begin. What is done before [`find`](Self::find) takes less time: they wait for
+    /// memory meanwhile.
+    pub fn begin(&self, probe: &Probe<'_>) -> Begun {
+        Begun {
+            prefixes: self.prefixes.begin(probe.start.bytes()),
+            suffixes: self.suffixes.begin(probe.back.bytes()),
+        }
+    }
+
     /// Appends what hangs on any anchor that is found in the topic.
-    pub fn find(&self, probe: &Probe<'_>, ranks: &mut Ranks, found: &mut Vec<Posting>) {
+    pub fn find(&self, probe: &Probe<'_>, begun: Begun, ranks: &mut Ranks, found: &mut Vec<Posting>) {
         let Ranks { prefixes, suffixes, inner } = ranks;
         let topic = probe.topic;
-        let ends =
-            [(&self.prefixes, probe.start, &mut *prefixes), (&self.suffixes, probe.back, &mut *suffixes)];
-        for (literals, end, in_pairs) in ends {
+        let ends = [
+            (&self.prefixes, begun.prefixes, probe.start, &mut *prefixes),
+            (&self.suffixes, begun.suffixes, probe.back, &mut *suffixes),
+        ];
+        for (literals, from, end, in_pairs) in ends {
             in_pairs.clear();
-            literals.walk(end.bytes(), |rank, len, in_pair| {
+            literals.walk(from, end.bytes(), |rank, len, in_pair| {
                 found.extend(literals.at(rank));
                 if in_pair {
                     in_pairs.push((rank, len));
@@ -79,8 +98,8 @@ impl Base {
             if seen.is_repeat(&topic[start..]) {
                 continue;
             }
-            let most = topic.len().min(start + INNER_BYTES.end());
-            self.inner.walk(&topic[start..most], |rank, _, _| inner.push(rank));
+            let bytes = &topic[start..topic.len().min(start + INNER_BYTES.end())];
+            self.inner.walk(self.inner.begin(bytes), bytes, |rank, _, _| inner.push(rank));
         }
         // A text that occurs again and again counts once.
         inner.sort_unstable();
@@ -110,10 +129,12 @@ impl Base {
 
         let most_jumps = (self.len() + overlay.len()) / JUMPS_AMONG;
         let in_pair = kept.iter().map(|(prefix, _, _)| *prefix).collect();
-        let (prefixes, prefix_ranks) = self.prefixes.merged(&at_ends(&overlay.prefixes), &in_pair, gone, most_jumps);
+        let (prefixes, prefix_ranks) =
+            self.prefixes.merged(&at_ends(&overlay.prefixes), &in_pair, gone, most_jumps);
 
         let in_pair = kept.iter().map(|(_, suffix, _)| *suffix).collect();
-        let (suffixes, suffix_ranks) = self.suffixes.merged(&at_ends(&overlay.suffixes), &in_pair, gone, most_jumps);
+        let (suffixes, suffix_ranks) =
+            self.suffixes.merged(&at_ends(&overlay.suffixes), &in_pair, gone, most_jumps);
 
         let inner = overlay.inner.iter().map(|literal| (&*literal.text, &*literal.postings, false));
         let (inner, _) = self.inner.merged(&in_order(inner), &IdSet::default(), gone, most_jumps);
@@ -165,7 +186,7 @@ mod tests {
         start.read(topic.as_bytes());
         back.read_backwards(topic.as_bytes());
         let probe = Probe { topic: topic.as_bytes(), start: &start, back: &back };
-        base.find(&probe, &mut Ranks::default(), &mut found);
+        base.find(&probe, base.begin(&probe), &mut Ranks::default(), &mut found);
         let mut ids: Vec<u32> = found.into_iter().map(Posting::id).collect();
         ids.sort();
         ids
