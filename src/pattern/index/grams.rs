@@ -46,7 +46,10 @@ impl Gram {
 }
 
 /// Places of a topic that were looked at: in a topic that repeats itself each look is long.
-pub(super) struct Seen([u128; SEEN]);
+pub(super) struct Seen {
+    places: [u128; SEEN],
+    last: u128,
+}
 
 /// So many are remembered.
 const SEEN: usize = 16;
@@ -55,7 +58,7 @@ const NEVER: u128 = u128::MAX;
 
 impl Seen {
     pub fn new() -> Self {
-        Self([NEVER; SEEN])
+        Self { places: [NEVER; SEEN], last: NEVER }
     }
 
     /// Whether the text begins with as many bytes as matter, and such a place was seen before. From now on it was.
@@ -63,8 +66,11 @@ impl Seen {
         const _: () = assert!(*INNER_BYTES.end() == size_of::<u128>());
         let Some((bytes, _)) = text.split_first_chunk() else { return false };
         let bytes = u128::from_ne_bytes(*bytes);
+        if mem::replace(&mut self.last, bytes) == bytes {
+            return true;
+        }
         let mixed = (bytes as u64 ^ (bytes >> 64) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let place = &mut self.0[mixed as usize >> (usize::BITS - SEEN.ilog2())];
+        let place = &mut self.places[mixed as usize >> (usize::BITS - SEEN.ilog2())];
         mem::replace(place, bytes) == bytes
     }
 }

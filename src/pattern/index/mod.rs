@@ -24,6 +24,7 @@ mod ids;
 mod journal;
 mod merge;
 mod overlay;
+mod place;
 mod registry;
 mod table;
 #[cfg(test)]
@@ -38,7 +39,7 @@ use smallvec::SmallVec;
 pub use bounds::IndexError;
 pub use merge::{MergeJob, Merged, Retired};
 
-use self::anchor::{Anchor, Choices, choices};
+use self::anchor::{Choices, choices};
 use self::base::{Base, Ranks};
 use self::bounds::Bounds;
 use self::cache::Cache;
@@ -47,13 +48,11 @@ use self::hashes::{End, Hashes, Probe};
 use self::ids::{Id, IdQueue, Posting};
 use self::journal::Journal;
 use self::overlay::Overlay;
+use self::place::Place;
 use self::registry::Registry;
 use self::verify::Program;
-use super::atom::Atom;
 use super::syntax::Pattern;
-use crate::limits::{
-    DISTINCT_PATTERNS, IDLE_MERGE_CHANGES, MERGE_CHANGES, SIMILAR_PATTERNS, UNSELECTIVE_PATTERNS,
-};
+use crate::limits::{DISTINCT_PATTERNS, IDLE_MERGE_CHANGES, MERGE_CHANGES, UNSELECTIVE_PATTERNS};
 
 /// The patterns of one shard and the keys (one a subscription) that hold them.
 ///
@@ -72,14 +71,6 @@ pub struct Index<K> {
     cache: Cache,
     hashes: Hashes,
     scratch: Scratch,
-}
-
-/// By what an atom is found.
-enum Place<'a> {
-    /// The one topic it matches.
-    Topic(&'a str),
-    /// A text it hangs on; `verify` as in [`Choices`].
-    Anchor { anchor: Anchor<'a>, verify: bool },
 }
 
 /// What one search uses, kept for the next.
@@ -205,7 +196,7 @@ impl<K: Copy + Ord> Index<K> {
     fn add(&mut self, pattern: &Pattern) -> Result<Id, IndexError> {
         let atoms = pattern.atoms();
         self.bounds.check(&atoms)?;
-        let places = atoms.iter().map(|atom| self.place(atom)).collect::<Result<Vec<_>, _>>()?;
+        let places = self.places(&atoms)?;
         let id = self.registry.add(pattern.clone(), self.journal.changes());
         let id = id.ok_or_else(|| self.bounds.too_many())?;
         self.bounds.count(&atoms);
@@ -217,8 +208,12 @@ impl<K: Copy + Ord> Index<K> {
                     self.exact.insert(&self.registry, topic, posting);
                     posting.verify()
                 }
-                Place::Anchor { anchor, verify } => {
-                    self.overlay.insert(anchor, Posting::new(id, at, verify));
+                Place::Anchor { anchor, verify, crowded } => {
+                    let posting = Posting::new(id, at, verify);
+                    self.overlay.insert(anchor, posting);
+                    if crowded {
+                        self.bounds.enter_crowd(posting);
+                    }
                     verify
                 }
             };
@@ -229,31 +224,6 @@ impl<K: Copy + Ord> Index<K> {
         }
         self.journal.write(id, program);
         Ok(id)
-    }
-
-    /// By what an atom shall be found: of its anchors the one on which fewest hang that have to be tried.
-    fn place<'a>(&self, atom: &'a Atom) -> Result<Place<'a>, IndexError> {
-        if let Some(topic) = atom.literal() {
-            return Ok(Place::Topic(topic));
-        }
-        let Choices { anchors, verify } = choices(atom);
-        let crowd = |anchor: &Anchor<'_>| if verify { self.count(*anchor, Posting::verify) } else { 0 };
-        let least =
-            anchors.into_iter().map(|anchor| (crowd(&anchor), anchor)).min_by_key(|(crowd, _)| *crowd);
-        let (crowd, anchor) = least.unwrap_or((0, Anchor::Prefix(&[])));
-        let is_live = |posting: Posting| posting.verify() && self.registry.is_held(posting.id());
-        let limit = SIMILAR_PATTERNS;
-        if crowd >= limit && self.count(anchor, is_live) >= limit {
-            return Err(IndexError::TooSimilar { limit });
-        }
-        Ok(Place::Anchor { anchor, verify })
-    }
-
-    /// How many such postings hang on an anchor.
-    fn count(&self, anchor: Anchor<'_>, is_such: impl Fn(Posting) -> bool) -> usize {
-        let overlays = [Some(&self.overlay), self.frozen.as_deref()];
-        let new = overlays.into_iter().flatten().flat_map(|overlay| overlay.at(anchor));
-        self.base.at(anchor).chain(new.copied()).filter(|posting| is_such(*posting)).count()
     }
 
     /// Takes a pattern from a key, and with its last holder makes it unfindable.
@@ -271,6 +241,7 @@ impl<K: Copy + Ord> Index<K> {
             }
             let Choices { anchors, verify } = choices(atom);
             let posting = Posting::new(id, at, verify);
+            self.bounds.leave_crowd(posting);
             let mut anchors = anchors.into_iter();
             is_named |= !anchors.any(|anchor| self.overlay.remove(anchor, posting));
         }

@@ -2,6 +2,7 @@
 
 use super::journal::MOST_CHANGES;
 use super::*;
+use crate::limits::{ALIKE_PATTERNS, CROWDED_PATTERNS, SIMILAR_PATTERNS};
 
 fn parsed(texts: &[&str]) -> Vec<Pattern> {
     texts.iter().map(|t| Pattern::parse(t).unwrap()).collect()
@@ -90,6 +91,11 @@ fn errors_say_what_to_do() {
         "too unselective: limit 5 patterns on a shard without 3 literal bytes in a row, braces expanded; \
          put more of the topic into the pattern, or subscribe to `*`"
     );
+    assert_eq!(
+        IndexError::TooCrowded { limit: 5 }.to_string(),
+        "too many similar: limit 5 patterns on a shard that come after 4 with the same literal bytes and differ from \
+         them in `?`, classes or short texts, braces expanded; put more of the topic into the pattern"
+    );
 }
 
 #[test]
@@ -125,6 +131,40 @@ fn patterns_that_only_wildcards_tell_apart_are_bounded() {
     index.insert(0, &parsed(&["abc*?other", "abc*"])).unwrap();
     index.remove(7, &parsed(&[&text(7)]));
     index.insert(0, &parsed(&[&one_more])).unwrap();
+}
+
+#[test]
+fn patterns_on_crowded_texts_are_bounded_all_together() {
+    let mut index = Index::new();
+    let letter = |n: usize| char::from(b'c' + n as u8);
+    let text = |run: usize, n: usize| {
+        parsed(&[&format!("{}[{}{}]*", "ab".repeat(run + 2), letter(n / 20), letter(n % 20))])
+    };
+    // A few on each text are free.
+    let free = (0..100).flat_map(|run| (0..ALIKE_PATTERNS).map(move |n| (run, n)));
+    free.for_each(|(run, n)| index.insert(0, &text(run, n)).unwrap());
+    let mut crowd = (0..100).flat_map(|run| (ALIKE_PATTERNS..100).map(move |n| (run, n)));
+    for (at, (run, n)) in crowd.by_ref().take(CROWDED_PATTERNS).enumerate() {
+        index.insert(0, &text(run, n)).unwrap();
+        if at == CROWDED_PATTERNS / 2 {
+            merge(&mut index);
+        }
+    }
+    let (run, n) = crowd.next().unwrap();
+    let refused = Err(IndexError::TooCrowded { limit: CROWDED_PATTERNS });
+    assert_eq!(index.insert(0, &text(run, n)), refused);
+    // A pattern that expands to more than are free on a text counts with the others; another text is free.
+    let several = parsed(&["xyz{?,[a],[b],[c],[d]}*"]);
+    assert_eq!(index.insert(0, &several), refused);
+    index.insert(0, &parsed(&["xyz{?,[a],[b],[c]}*"])).unwrap();
+    // Who goes makes room, from base and overlay.
+    for other in [0, run - 1] {
+        assert_eq!(index.insert(0, &text(run, n)), refused);
+        index.remove(0, &text(other, 50));
+        index.insert(0, &text(run, n)).unwrap();
+        index.remove(0, &text(run, n));
+        index.insert(0, &text(other, 50)).unwrap();
+    }
 }
 
 fn merge<K: Copy + Ord>(index: &mut Index<K>) {

@@ -5,6 +5,7 @@ use fst::raw::{Builder, Fst, Stream};
 
 use super::jumps::{Jumps, Place};
 
+use crate::pattern::index::few::Few;
 use crate::pattern::index::ids::{IdSet, Posting};
 
 /// Postings by a literal text. Texts are numbered in their order: that is their rank.
@@ -21,7 +22,7 @@ pub(super) struct Literals {
 }
 
 /// What is added at a text: postings, and whether a pair has it from now on.
-pub(super) type Added<'o> = (&'o [u8], &'o [Posting], bool);
+pub(super) type Added<'o> = (&'o [u8], &'o Few<Posting>, bool);
 
 /// What hangs on a text: its only posting, or the number of a list, be it empty.
 #[derive(Clone, Copy)]
@@ -114,7 +115,8 @@ impl Literals {
                 packer.add(std::iter::empty(), new);
             }
             let rank = (value.value() / 2) as u32;
-            let (_, postings, in_new_pair) = added.next_if(|new| new.0 == text).unwrap_or_default();
+            let new = added.next_if(|new| new.0 == text);
+            let (_, postings, in_new_pair) = new.unwrap_or((text, &Few::None, false));
             let left = self.at(rank).filter(|posting| !gone.contains(posting.id()));
             new_ranks[rank as usize] =
                 packer.add(left, (text, postings, in_new_pair || in_pair.contains(rank)));
@@ -162,7 +164,7 @@ impl Packer {
     fn add(&mut self, left: impl Iterator<Item = Posting>, (text, added, in_pair): Added<'_>) -> u32 {
         self.list.clear();
         self.list.extend(left);
-        self.list.extend_from_slice(added);
+        self.list.extend(added.iter());
         let head = match self.list[..] {
             [] if !in_pair => return NO_RANK,
             [only] => Head::only(only),

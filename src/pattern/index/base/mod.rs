@@ -136,16 +136,16 @@ impl Base {
         let (suffixes, suffix_ranks) =
             self.suffixes.merged(&at_ends(&overlay.suffixes), &in_pair, gone, most_jumps);
 
-        let inner = overlay.inner.iter().map(|literal| (&*literal.text, &*literal.postings, false));
+        let inner = overlay.inner.iter().map(|literal| (&*literal.text, &literal.postings, false));
         let (inner, _) = self.inner.merged(&in_order(inner), &IdSet::default(), gone, most_jumps);
 
         let kept = kept.into_iter().map(|(prefix, suffix, posting)| {
             (prefix_ranks[prefix as usize], suffix_ranks[suffix as usize], posting)
         });
         let added = overlay.pairs.iter().flat_map(|pair| {
-            let ranks = prefixes.rank(&pair.prefix).zip(suffixes.rank(&pair.suffix));
+            let ranks = prefixes.rank(pair.prefix()).zip(suffixes.rank(pair.suffix()));
             debug_assert!(ranks.is_some(), "both were just added");
-            let entry = move |posting: &Posting| ranks.map(|(prefix, suffix)| (prefix, suffix, *posting));
+            let entry = move |posting| ranks.map(|(prefix, suffix)| (prefix, suffix, posting));
             pair.postings.iter().filter_map(entry)
         });
         let pairs = Pairs::new(kept.chain(added).collect());
@@ -156,7 +156,7 @@ impl Base {
 
 /// What an overlay adds at one end of topics.
 fn at_ends(ends: &Ends) -> Vec<Added<'_>> {
-    in_order(ends.iter().map(|literal| (&*literal.text, &*literal.postings, literal.pairs > 0)))
+    in_order(ends.iter().map(|literal| (&*literal.text, &literal.postings, literal.pairs > 0)))
 }
 
 fn in_order<'o>(added: impl Iterator<Item = Added<'o>>) -> Vec<Added<'o>> {

@@ -1,10 +1,9 @@
 //! Literals that topics begin or end with.
 
-use smallvec::SmallVec;
-
 use super::lengths::Lengths;
-use super::{PIECES, Postings, take_out};
+use super::{PIECES, Postings};
 use crate::limits::PATTERN_BYTES;
+use crate::pattern::index::few::Few;
 use crate::pattern::index::hashes::{End, Hashes};
 use crate::pattern::index::ids::Posting;
 use crate::pattern::index::table::Table;
@@ -39,7 +38,7 @@ impl Ends {
         if let Some(literal) = self.table.find_mut(hash, |literal| *literal.text == *text) {
             return change(literal);
         }
-        let mut literal = Literal { text: text.into(), postings: SmallVec::new(), pairs: 0 };
+        let mut literal = Literal { text: text.into(), postings: Few::None, pairs: 0 };
         change(&mut literal);
         self.table.insert(hash, literal);
         self.lengths.add(text);
@@ -49,7 +48,7 @@ impl Ends {
     pub fn remove(&mut self, hash: u64, text: &[u8], posting: Option<Posting>) -> bool {
         let Some(literal) = self.table.find_mut(hash, |literal| *literal.text == *text) else { return false };
         let removed = match posting {
-            Some(posting) => take_out(&mut literal.postings, posting),
+            Some(posting) => literal.postings.remove(posting),
             None => {
                 let pairs = literal.pairs;
                 literal.pairs = pairs.saturating_sub(1);
@@ -63,8 +62,9 @@ impl Ends {
         removed
     }
 
-    pub fn at(&self, hash: u64, text: &[u8]) -> &[Posting] {
-        self.table.find(hash, |literal| *literal.text == *text).map_or(&[], |literal| &literal.postings)
+    pub fn at(&self, hash: u64, text: &[u8]) -> Option<&Postings> {
+        let literal = self.table.find(hash, |literal| *literal.text == *text)?;
+        Some(&literal.postings)
     }
 
     /// Visits each text that the end of a topic begins with, the shortest first, and its hash.

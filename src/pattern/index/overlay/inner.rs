@@ -6,8 +6,9 @@ use ahash::RandomState;
 use smallvec::SmallVec;
 
 use super::lengths::Lengths;
-use super::{PIECES, Postings, take_out};
+use super::{PIECES, Postings};
 use crate::pattern::index::anchor::INNER_BYTES;
+use crate::pattern::index::few::Few;
 use crate::pattern::index::grams::{Gram, Seen, places};
 use crate::pattern::index::ids::Posting;
 use crate::pattern::index::table::Table;
@@ -44,12 +45,11 @@ impl Inner {
     pub fn insert(&mut self, text: &[u8], posting: Posting) {
         let hash = self.hasher.hash_one(text);
         match self.table.find_mut(hash, |literal| *literal.text == *text) {
-            Some(literal) => literal.postings.push(posting),
+            Some(literal) => _ = literal.postings.insert(posting),
             None => {
                 self.lengths.add(text);
                 self.grams.add(text);
-                let postings = SmallVec::from_iter([posting]);
-                self.table.insert(hash, InnerLiteral { text: text.into(), postings });
+                self.table.insert(hash, InnerLiteral { text: text.into(), postings: Few::One(posting) });
             }
         }
     }
@@ -58,7 +58,7 @@ impl Inner {
     pub fn remove(&mut self, text: &[u8], posting: Posting) -> bool {
         let hash = self.hasher.hash_one(text);
         let Some(literal) = self.table.find_mut(hash, |literal| *literal.text == *text) else { return false };
-        let removed = take_out(&mut literal.postings, posting);
+        let removed = literal.postings.remove(posting);
         if literal.postings.is_empty() {
             self.table.remove(hash, |literal| *literal.text == *text);
             self.lengths.remove(text);
@@ -67,8 +67,8 @@ impl Inner {
         removed
     }
 
-    pub fn at(&self, text: &[u8]) -> &[Posting] {
-        self.get(text).map_or(&[], |literal| &literal.postings)
+    pub fn at(&self, text: &[u8]) -> Option<&Postings> {
+        self.get(text).map(|literal| &literal.postings)
     }
 
     fn get(&self, text: &[u8]) -> Option<&InnerLiteral> {
@@ -93,7 +93,7 @@ impl Inner {
         // A text that occurs again and again counts once.
         literals.sort_unstable_by_key(|literal| ptr::from_ref(*literal));
         literals.dedup_by_key(|literal| ptr::from_ref(*literal));
-        literals.iter().for_each(|literal| found.extend_from_slice(&literal.postings));
+        literals.iter().for_each(|literal| found.extend(literal.postings.iter()));
     }
 }
 

@@ -11,6 +11,7 @@ pub(super) use self::ends::Ends;
 pub(super) use self::inner::Inner;
 use self::pairs::{Hashed, Pairs};
 use super::anchor::Anchor;
+use super::few::Few;
 use super::hashes::{Hashes, Probe};
 use super::ids::Posting;
 
@@ -25,7 +26,7 @@ pub(super) struct Overlay {
     postings: usize,
 }
 
-type Postings = SmallVec<[Posting; 4]>;
+type Postings = Few<Posting>;
 
 /// With as many, a table of 100,000 grows in steps of some hundred entries.
 const PIECES: usize = 256;
@@ -53,22 +54,21 @@ impl Overlay {
         match anchor {
             Anchor::Prefix(text) => {
                 let hash = self.hash(text);
-                self.prefixes.add(hash, text, |literal| literal.postings.push(posting));
+                self.prefixes.add(hash, text, |literal| _ = literal.postings.insert(posting));
             }
             Anchor::Suffix(text) => {
                 let text = backwards(text);
                 let hash = self.hash(&text);
-                self.suffixes.add(hash, &text, |literal| literal.postings.push(posting));
+                self.suffixes.add(hash, &text, |literal| _ = literal.postings.insert(posting));
             }
             Anchor::Inner(text) => self.inner.insert(text, posting),
             Anchor::Pair(prefix, suffix) => {
                 let suffix = backwards(suffix);
                 let [prefix, suffix] = self.hashed([prefix, &suffix]);
-                if self.pairs.at(prefix, suffix).is_empty() {
+                if self.pairs.insert(prefix, suffix, posting) {
                     self.prefixes.add(prefix.0, prefix.1, |literal| literal.pairs += 1);
                     self.suffixes.add(suffix.0, suffix.1, |literal| literal.pairs += 1);
                 }
-                self.pairs.insert(prefix, suffix, posting);
             }
         }
     }
@@ -90,7 +90,7 @@ impl Overlay {
                 let suffix = backwards(suffix);
                 let [prefix, suffix] = self.hashed([prefix, &suffix]);
                 let removed = self.pairs.remove(prefix, suffix, posting);
-                if removed && self.pairs.at(prefix, suffix).is_empty() {
+                if removed && self.pairs.at(prefix, suffix).is_none() {
                     self.prefixes.remove(prefix.0, prefix.1, None);
                     self.suffixes.remove(suffix.0, suffix.1, None);
                 }
@@ -102,8 +102,8 @@ impl Overlay {
     }
 
     /// What hangs on an anchor.
-    pub fn at(&self, anchor: Anchor<'_>) -> &[Posting] {
-        match anchor {
+    pub fn at(&self, anchor: Anchor<'_>) -> impl Iterator<Item = Posting> {
+        let postings = match anchor {
             Anchor::Prefix(text) => self.prefixes.at(self.hash(text), text),
             Anchor::Suffix(text) => {
                 let text = backwards(text);
@@ -115,26 +115,27 @@ impl Overlay {
                 let [prefix, suffix] = self.hashed([prefix, &suffix]);
                 self.pairs.at(prefix, suffix)
             }
-        }
+        };
+        postings.into_iter().flat_map(Few::iter)
     }
 
     /// Appends what hangs on any anchor that is found in the topic.
     pub fn find(&self, probe: &Probe<'_>, found: &mut Vec<Posting>) {
         let mut heads: SmallVec<[Hashed<'_>; 16]> = SmallVec::new();
         self.prefixes.find(&self.hashes, probe.start, |hash, literal| {
-            found.extend_from_slice(&literal.postings);
+            found.extend(literal.postings.iter());
             if literal.pairs > 0 {
                 heads.push(Hashed(hash, &probe.start.bytes()[..literal.text.len()]));
             }
         });
         self.suffixes.find(&self.hashes, probe.back, |hash, literal| {
-            found.extend_from_slice(&literal.postings);
+            found.extend(literal.postings.iter());
             if literal.pairs > 0 {
                 let tail = Hashed(hash, &probe.back.bytes()[..literal.text.len()]);
                 // Prefixes came with the shortest first.
                 let fit = |head: &&Hashed<'_>| head.1.len() + tail.1.len() <= probe.topic.len();
                 for head in heads.iter().take_while(fit) {
-                    found.extend_from_slice(self.pairs.at(*head, tail));
+                    found.extend(self.pairs.at(*head, tail).into_iter().flat_map(Few::iter));
                 }
             }
         });
@@ -148,11 +149,6 @@ impl Overlay {
     fn hashed<'t>(&self, texts: [&'t [u8]; 2]) -> [Hashed<'t>; 2] {
         texts.map(|text| Hashed(self.hash(text), text))
     }
-}
-
-fn take_out(postings: &mut Postings, posting: Posting) -> bool {
-    let place = postings.iter().position(|found| *found == posting);
-    place.map(|place| postings.swap_remove(place)).is_some()
 }
 
 fn backwards(text: &[u8]) -> SmallVec<[u8; 64]> {
@@ -201,12 +197,12 @@ mod tests {
         for (anchor, id) in ANCHORS {
             let posting = Posting::new(id, 0, false);
             overlay.insert(anchor, twin);
-            assert_eq!(overlay.at(anchor), [posting, twin]);
+            assert!(overlay.at(anchor).eq([posting, twin]));
             assert!(overlay.remove(anchor, posting));
             assert!(!overlay.remove(anchor, posting));
-            assert_eq!(overlay.at(anchor), [twin]);
+            assert!(overlay.at(anchor).eq([twin]));
             assert!(overlay.remove(anchor, twin));
-            assert!(overlay.at(anchor).is_empty());
+            assert_eq!(overlay.at(anchor).count(), 0);
         }
         assert_eq!(overlay.len(), 0);
         assert_eq!(overlay.inner.iter().count() + overlay.pairs.iter().count(), 0);
