@@ -72,3 +72,66 @@ fn siblings(before: &[Place<'_>], anchor: Anchor<'_>) -> usize {
     let is_there = |place: &&Place<'_>| matches!(place, Place::Anchor { anchor: other, verify: true, .. } if *other == anchor);
     before.iter().filter(is_there).count()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::CROWDED_PATTERNS;
+    use crate::pattern::index::tests::{matching, merge, parsed};
+
+    #[test]
+    fn patterns_that_only_wildcards_tell_apart_are_bounded() {
+        let mut index = Index::new();
+        let letter = |n: usize| char::from(b'a' + (n / 200) as u8);
+        let text = |n: usize| format!("abc*{}[{}]", "?".repeat(n % 200 + 1), letter(n));
+        for n in 0..SIMILAR_PATTERNS {
+            index.insert(n as u32, &parsed(&[&text(n)])).unwrap();
+            if n == SIMILAR_PATTERNS / 2 {
+                let merged = index.begin_merge().unwrap().run();
+                drop(index.finish_merge(merged));
+            }
+        }
+        let one_more = text(SIMILAR_PATTERNS);
+        let refused = index.insert(0, &parsed(&["xyz", &one_more]));
+        assert_eq!(refused, Err(IndexError::TooSimilar { limit: SIMILAR_PATTERNS }));
+        assert!(matching(&mut index, "xyz").is_empty());
+        // Whatever else finds it, or room that somebody makes, also in the base.
+        index.insert(0, &parsed(&["abc*?other", "abc*"])).unwrap();
+        index.remove(7, &parsed(&[&text(7)]));
+        index.insert(0, &parsed(&[&one_more])).unwrap();
+    }
+
+    #[test]
+    fn patterns_on_crowded_texts_are_bounded_all_together() {
+        let mut index = Index::new();
+        let letter = |n: usize| char::from(b'c' + n as u8);
+        let text = |run: usize, n: usize| {
+            parsed(&[&format!("{}[{}{}]*", "ab".repeat(run + 2), letter(n / 20), letter(n % 20))])
+        };
+        // A few on each text are free.
+        let free = (0..100).flat_map(|run| (0..ALIKE_PATTERNS).map(move |n| (run, n)));
+        free.for_each(|(run, n)| index.insert(0, &text(run, n)).unwrap());
+        let mut crowd = (0..100).flat_map(|run| (ALIKE_PATTERNS..100).map(move |n| (run, n)));
+        for (at, (run, n)) in crowd.by_ref().take(CROWDED_PATTERNS).enumerate() {
+            index.insert(0, &text(run, n)).unwrap();
+            if at == CROWDED_PATTERNS / 2 {
+                merge(&mut index);
+            }
+        }
+        let (run, n) = crowd.next().unwrap();
+        let refused = Err(IndexError::TooCrowded { limit: CROWDED_PATTERNS });
+        assert_eq!(index.insert(0, &text(run, n)), refused);
+        // A pattern that expands to more than are free on a text counts with the others; another text is free.
+        let several = parsed(&["xyz{?,[a],[b],[c],[d]}*"]);
+        assert_eq!(index.insert(0, &several), refused);
+        index.insert(0, &parsed(&["xyz{?,[a],[b],[c]}*"])).unwrap();
+        // Who goes makes room, from base and overlay.
+        for other in [0, run - 1] {
+            assert_eq!(index.insert(0, &text(run, n)), refused);
+            index.remove(0, &text(other, 50));
+            index.insert(0, &text(run, n)).unwrap();
+            index.remove(0, &text(run, n));
+            index.insert(0, &text(other, 50)).unwrap();
+        }
+    }
+}

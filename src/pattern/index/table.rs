@@ -146,7 +146,7 @@ mod tests {
             assert_eq!(table.find_mut(hash(n), |found| *found == n).copied(), wanted);
         }
         assert_eq!(table.iter().count(), table.len());
-        (0..10_000).for_each(|n| drop(table.remove(hash(n), |found| *found == n)));
+        (0..10_000).for_each(|n| _ = table.remove(hash(n), |found| *found == n));
         assert!(table.len() == 0 && table.pieces.iter().all(|piece| piece.capacity() <= SMALL_PIECE));
     }
 

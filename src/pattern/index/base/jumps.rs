@@ -30,8 +30,6 @@ struct Slot {
 
 const FREE: u32 = u32::MAX;
 const HEAD_BYTES: usize = size_of::<u128>();
-/// Fewer texts are walked through in the processor's cache.
-const FEW_TEXTS: usize = 4096;
 /// Of so many texts one may be kept once more.
 const OTHERS_AMONG: usize = 8;
 
@@ -51,7 +49,7 @@ impl Jumps {
     /// that would not help.
     pub fn new(texts: &Fst<Vec<u8>>, most: usize) -> Option<Self> {
         let count = texts.len();
-        if count < FEW_TEXTS || texts.as_bytes().len() >= FREE as usize {
+        if texts.as_bytes().len() >= FREE as usize {
             return None;
         }
         let (stem, first) = stem(texts, count);
@@ -68,7 +66,7 @@ impl Jumps {
             slots = next;
             depth += 1;
         }
-        if stem.len() + depth < 4 {
+        if stem.len() + depth == 0 {
             return None;
         }
         others.sort_unstable();
@@ -119,7 +117,7 @@ impl Jumps {
     /// Where in the table a head is searched from.
     fn place(&self, head: u128) -> usize {
         let hash = self.hasher.hash_one(head);
-        (u128::from(hash) * self.slots.len() as u128 >> 64) as usize
+        ((u128::from(hash) * self.slots.len() as u128) >> 64) as usize
     }
 }
 
@@ -208,4 +206,83 @@ fn packed(texts: &Fst<Vec<u8>>, stem: &[u8], short: Vec<(Vec<u8>, u64)>) -> Opti
         add(text, value.value());
     }
     others.map(Builder::into_fst)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lengths of the texts that the topic begins with, by jumps.
+    fn found(texts: &Fst<Vec<u8>>, jumps: &Jumps, topic: &[u8]) -> Vec<usize> {
+        let mut found = Vec::new();
+        let mut walk = |texts: &Fst<Vec<u8>>, node: usize, mut len: usize| {
+            let mut node = texts.node(node);
+            loop {
+                if node.is_final() {
+                    found.push(len);
+                }
+                let Some(at) = topic.get(len).and_then(|byte| node.find_input(*byte)) else { return };
+                node = texts.node(node.transition(at).addr);
+                len += 1;
+            }
+        };
+        if let Some(others) = jumps.others() {
+            walk(others, others.root().addr(), 0);
+        }
+        if let Some(place) = jumps.after(topic) {
+            walk(texts, place.node, place.len);
+            // What the way adds up is that of the texts there.
+            let mut stream = texts.range().ge(&topic[..place.len]).into_stream();
+            assert_eq!(stream.next().map(|(_, first)| first.value()), Some(place.value));
+        }
+        found
+    }
+
+    fn check(texts: &[String], most: usize, jumped: &str, topics: &[&str]) {
+        let mut sorted: Vec<&String> = texts.iter().collect();
+        sorted.sort();
+        let mut builder = Builder::memory();
+        (0..).zip(&sorted).for_each(|(rank, text)| builder.insert(text, 2 * rank).unwrap());
+        let fst = builder.into_fst();
+        let jumps = Jumps::new(&fst, most).unwrap();
+        assert_eq!(jumps.after(jumped.as_bytes()).map(|place| place.len), Some(jumped.len()));
+        for topic in topics.iter().copied().chain(texts.iter().map(String::as_str)) {
+            for topic in [topic, &format!("{topic}1.order")] {
+                let mut wanted: Vec<usize> =
+                    texts.iter().filter(|text| topic.starts_with(*text)).map(String::len).collect();
+                wanted.sort();
+                assert_eq!(found(&fst, &jumps, topic.as_bytes()), wanted, "{topic}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_text_is_found_by_a_jump_or_among_the_others() {
+        let mut texts: Vec<String> = (0..1_000).map(|n| format!("company.tenant-{n:04}.order.")).collect();
+        check(
+            &texts,
+            2_000,
+            "company.tenant-0012.order.",
+            &["", "company.tenant-0", "company.tenant-0012.orde"],
+        );
+        // Fewer places than there are tenants: some digits are left to the walk.
+        check(&texts, 100, "company.tenant-001", &["company.tenant-1", "company.tenant-9999.order.x"]);
+        // With another stem, shorter than it, and within what is jumped over.
+        let others =
+            ["", "a", "company", "company.tenant-", "company.tenant-00", "company.tenant-0012", "zzz"];
+        texts.extend(others.map(str::to_owned));
+        check(
+            &texts,
+            2_000,
+            "company.tenant-0012.order.",
+            &["b", "zz", "company.u", "company.tenant-0012.o"],
+        );
+    }
+
+    #[test]
+    fn there_are_none_where_nothing_would_be_jumped_over() {
+        let mut builder = Builder::memory();
+        (b'a'..=b'z').for_each(|c| builder.insert([c], u64::from(c - b'a') * 2).unwrap());
+        assert!(Jumps::new(&builder.into_fst(), 10).is_none());
+    }
 }
