@@ -31,6 +31,10 @@ pub const SELECTIVE_RUN_BYTES: usize = 3;
 pub const UNSELECTIVE_PATTERNS: usize = 128;
 /// Most patterns on one shard that only wildcards and short texts tell apart, each expansion of braces counted.
 pub const SIMILAR_PATTERNS: usize = 512;
+/// So many of these are alike by chance; what comes to them is counted all together,
+pub const ALIKE_PATTERNS: usize = 4;
+/// and there are at most so many of it on one shard: some hundreds of literal texts may lie in one topic.
+pub const CROWDED_PATTERNS: usize = 8192;
 /// Most distinct patterns on one shard.
 pub const DISTINCT_PATTERNS: usize = 1_000_000;
 

@@ -1,7 +1,7 @@
 //! Patterns that are alike, and patterns and sets within the bounds that take long on the longest topics.
 
 use tinybroker::limits::{
-    DISTINCT_PATTERNS, SEGMENT_ELEMENTS, SIMILAR_PATTERNS, TOPIC_BYTES, UNSELECTIVE_PATTERNS,
+    ALIKE_PATTERNS, DISTINCT_PATTERNS, SEGMENT_ELEMENTS, SIMILAR_PATTERNS, TOPIC_BYTES, UNSELECTIVE_PATTERNS,
 };
 use tinybroker::pattern::{Index, Pattern};
 
@@ -54,12 +54,12 @@ impl Workload {
 pub struct Crafted {
     pub name: &'static str,
     texts: Vec<String>,
-    filler: char,
+    filler: String,
 }
 
 impl Crafted {
     fn new(name: &'static str, texts: impl IntoIterator<Item = String>) -> Self {
-        Self { name, texts: texts.into_iter().collect(), filler: 'a' }
+        Self { name, texts: texts.into_iter().collect(), filler: "a".repeat(TOPIC_BYTES) }
     }
 
     /// Those that the bounds let in, with how many they are.
@@ -77,8 +77,8 @@ impl Crafted {
     /// A topic as long as may be, each time another.
     pub fn topic(&self, nth: usize) -> String {
         let number = format!("{nth:08}");
-        let fillers = (TOPIC_BYTES - number.len()) / self.filler.len_utf8();
-        String::from_iter(std::iter::repeat_n(self.filler, fillers)) + &number
+        let end = self.filler.floor_char_boundary(TOPIC_BYTES - number.len());
+        format!("{}{number}", &self.filler[..end])
     }
 }
 
@@ -87,7 +87,7 @@ pub fn single_patterns() -> Vec<Crafted> {
     let one = |name, text: String| Crafted::new(name, [text]);
     let most = SEGMENT_ELEMENTS;
     let mut wide = one("two_byte_characters", format!("*{}[b-d]*", "?".repeat(most - 1)));
-    wide.filler = 'é';
+    wide.filler = "é".repeat(TOPIC_BYTES / 2);
     vec![
         one("no_wildcard_near", "zzz*".into()),
         one("stars_in_vain", "*a".repeat(15) + "*b?"),
@@ -102,6 +102,35 @@ pub fn single_patterns() -> Vec<Crafted> {
 /// One of 260 classes, none of which the topics meet.
 fn class(number: usize) -> String {
     format!("[x-z{}{}]", char::from(b'A' + (number % 26) as u8), number / 26 % 10)
+}
+
+/// Prefixes and suffixes that nest, each with each: some 27,000 pairs lie in one topic.
+fn pairs() -> Crafted {
+    let each = |n: usize| "a".repeat(n);
+    let texts = (3..235).flat_map(|n| (3..235 - n).map(move |m| (n, m)));
+    Crafted::new(
+        "pairs",
+        texts.flat_map(|(n, m)| (0..2).map(move |c| format!("{}?{}*{}", each(n), class(c), each(m)))),
+    )
+}
+
+/// Texts of every length at every place of one topic, which no part of it repeats, with more behind each than is there.
+fn windows(name: &'static str, behind: fn(usize) -> String) -> Crafted {
+    let filler = unrepeated();
+    let places = 0..TOPIC_BYTES - 32;
+    let windows = [3, 4, 6, 8, 12, 16].into_iter().flat_map(|len| places.clone().map(move |at| (at, len)));
+    let texts = windows.flat_map(|(at, len)| {
+        let window = filler[at..at + len].to_owned();
+        (0..ALIKE_PATTERNS).map(move |n| format!("*{window}{}*", behind(n)))
+    });
+    let texts: Vec<String> = texts.collect();
+    Crafted { filler, ..Crafted::new(name, texts) }
+}
+
+/// Letters of which no three come twice in the same order, or hardly.
+fn unrepeated() -> String {
+    let letter = |n: usize| char::from(b'a' + (scattered(n) >> 16) as u8 % 23);
+    (0..TOPIC_BYTES).map(letter).collect()
 }
 
 /// Sets that are as large as the bounds allow, of patterns that one topic makes the index try.
@@ -120,5 +149,8 @@ pub fn sets() -> Vec<Crafted> {
         Crafted::new("nested", nested),
         Crafted::new("nested_ends", ends),
         Crafted::new("nested_and_similar", nested_and_similar),
+        pairs(),
+        windows("windows", |n| format!("?{}", class(n))),
+        windows("windows_and_searches", |n| format!("*??{}*", class(n))),
     ]
 }

@@ -53,14 +53,14 @@ impl Segment {
 }
 
 impl Element {
-    fn strip_prefix<'t>(&self, text: &'t str) -> Option<&'t str> {
+    pub(super) fn strip_prefix<'t>(&self, text: &'t str) -> Option<&'t str> {
         match self {
             Element::Literal(literal) => text.strip_prefix(&**literal),
             Element::One(class) => text.strip_prefix(|c| class.contains(c)),
         }
     }
 
-    fn strip_suffix<'t>(&self, text: &'t str) -> Option<&'t str> {
+    pub(super) fn strip_suffix<'t>(&self, text: &'t str) -> Option<&'t str> {
         match self {
             Element::Literal(literal) => text.strip_suffix(&**literal),
             Element::One(class) => text.strip_suffix(|c| class.contains(c)),

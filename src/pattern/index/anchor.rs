@@ -11,6 +11,9 @@ use crate::pattern::{Atom, Segment};
 /// Lengths of the texts that are looked for at every place of a topic, in bytes.
 pub(super) const INNER_BYTES: RangeInclusive<usize> = SELECTIVE_RUN_BYTES..=16;
 
+/// Lengths of those among them that say only a part of the pattern: fewer, so that fewer lie in one topic.
+const PART_BYTES: [usize; 6] = [3, 4, 6, 8, 12, 16];
+
 /// More places to hang an expansion on are not weighed.
 const MOST_CHOICES: usize = 8;
 
@@ -65,6 +68,9 @@ pub(super) fn choices(atom: &Atom) -> Choices<'_> {
     let mut anchors: Vec<Anchor<'_>> =
         runs[inner].iter().flat_map(|run| windows(run)).map(Anchor::Inner).collect();
     anchors.push(ends);
+    if let Anchor::Pair(prefix, suffix) = ends {
+        anchors.extend([Anchor::Prefix(prefix), Anchor::Suffix(suffix)]);
+    }
     // What is short is found everywhere, however few hang on it.
     if anchors.iter().any(|anchor| anchor.bytes() >= SELECTIVE_RUN_BYTES) {
         anchors.retain(|anchor| anchor.bytes() >= SELECTIVE_RUN_BYTES);
@@ -86,14 +92,15 @@ fn ends<'a>(prefix: &'a [u8], suffix: &'a [u8]) -> Anchor<'a> {
     }
 }
 
-/// The run itself, or of a long one stretches that cover it. Bytes will do: a text that begins within a character
-/// is found where that character is.
+/// Stretches that cover the run, as long as may be. Bytes will do: a text that begins within a character is found where
+/// that character is.
 fn windows(run: &str) -> impl Iterator<Item = &[u8]> {
-    let (run, most) = (run.as_bytes(), *INNER_BYTES.end());
-    let starts = (0..run.len()).step_by(most).map(move |start| start.min(run.len().saturating_sub(most)));
-    starts
-        .map(move |start| &run[start..run.len().min(start + most)])
-        .filter(|w| w.len() >= *INNER_BYTES.start())
+    let run = run.as_bytes();
+    let len = PART_BYTES.into_iter().rfind(|len| *len <= run.len());
+    len.into_iter().flat_map(move |len| {
+        let starts = (0..run.len()).step_by(len).map(move |start| start.min(run.len() - len));
+        starts.map(move |start| &run[start..start + len])
+    })
 }
 
 /// Anchors of every kind, and which of them lie in a topic: for the tests of whatever finds them.
@@ -156,10 +163,10 @@ mod tests {
         check("?a", true, &[Suffix(b"a")]);
         check("?", true, &[Prefix(b"")]);
         check("*ab*", true, &[Prefix(b"")]);
-        check("a?b", true, &[Pair(b"a", b"b")]);
+        check("a?b", true, &[Pair(b"a", b"b"), Prefix(b"a"), Suffix(b"b")]);
         check("*abc*abcd*", true, &[Inner(b"abcd"), Inner(b"abc")]);
         check("[x]abc*", true, &[Inner(b"abc")]);
-        check("*.order-?.*", true, &[Inner(b".order-")]);
+        check("*.order-?.*", true, &[Inner(b".order"), Inner(b"order-")]);
     }
 
     #[test]
@@ -167,6 +174,7 @@ mod tests {
         check("a*bcd?*", true, &[Inner(b"bcd")]);
         check("a*b?*", true, &[Prefix(b"a")]);
         check("ab*x?*c", true, &[Pair(b"ab", b"c")]);
+        check("abc*x?*cde", true, &[Pair(b"abc", b"cde"), Prefix(b"abc"), Suffix(b"cde")]);
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! How much an index takes.
 
+use std::collections::HashSet;
+
 use thiserror::Error;
 
-use crate::limits::SELECTIVE_RUN_BYTES;
+use super::ids::Posting;
+use crate::limits::{ALIKE_PATTERNS, CROWDED_PATTERNS, SELECTIVE_RUN_BYTES};
 use crate::pattern::Atom;
 
 /// What may be held, and how much of it is. Each expansion of braces counts.
@@ -11,6 +14,8 @@ pub(super) struct Bounds {
     unselective_limit: usize,
     distinct: usize,
     unselective: usize,
+    /// What hangs on crowded anchors.
+    crowded: HashSet<Posting>,
 }
 
 /// Why an index takes no more patterns.
@@ -43,11 +48,21 @@ pub enum IndexError {
         /// Most similar patterns.
         limit: usize,
     },
+    /// The index would hold too many patterns that others are similar to.
+    #[error(
+        "too many similar: limit {limit} patterns on a shard that come after {ALIKE_PATTERNS} with the same literal \
+         bytes and differ from them in `?`, classes or short texts, braces expanded; put more of the topic into the \
+         pattern"
+    )]
+    TooCrowded {
+        /// Most of them.
+        limit: usize,
+    },
 }
 
 impl Bounds {
     pub fn new(distinct_limit: usize, unselective_limit: usize) -> Self {
-        Self { distinct_limit, unselective_limit, distinct: 0, unselective: 0 }
+        Self { distinct_limit, unselective_limit, distinct: 0, unselective: 0, crowded: HashSet::new() }
     }
 
     /// How many are held.
@@ -72,6 +87,25 @@ impl Bounds {
             return Err(IndexError::TooUnselective { limit });
         }
         Ok(())
+    }
+
+    /// Whether there is room for so many more on crowded anchors.
+    pub fn check_crowd(&self, added: usize) -> Result<(), IndexError> {
+        let limit = CROWDED_PATTERNS;
+        if added > 0 && self.crowded.len() + added > limit {
+            Err(IndexError::TooCrowded { limit })
+        } else {
+            Ok(())
+        }
+    }
+
+    pub fn enter_crowd(&mut self, posting: Posting) {
+        self.crowded.insert(posting);
+    }
+
+    /// Does nothing where it was not in it.
+    pub fn leave_crowd(&mut self, posting: Posting) {
+        self.crowded.remove(&posting);
     }
 
     pub fn count(&mut self, atoms: &[Atom]) {

@@ -20,7 +20,7 @@ const _: () = {
 };
 
 /// An entry of a list that hangs on a literal: one expansion of one pattern. Sorts by id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Posting(u32);
 
 impl Posting {

@@ -18,12 +18,14 @@ mod bounds;
 mod cache;
 mod exact;
 mod few;
+mod grams;
+mod hashes;
 mod ids;
 mod journal;
 mod merge;
 mod overlay;
+mod place;
 mod registry;
-mod rolling;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -37,22 +39,20 @@ use smallvec::SmallVec;
 pub use bounds::IndexError;
 pub use merge::{MergeJob, Merged, Retired};
 
-use self::anchor::{Anchor, Choices, choices};
+use self::anchor::{Choices, choices};
 use self::base::{Base, Ranks};
 use self::bounds::Bounds;
 use self::cache::Cache;
 use self::exact::Exact;
+use self::hashes::{End, Hashes, Probe};
 use self::ids::{Id, IdQueue, Posting};
 use self::journal::Journal;
-use self::overlay::{Overlay, Probe};
+use self::overlay::Overlay;
+use self::place::Place;
 use self::registry::Registry;
-use self::rolling::{Rolling, TopicHashes};
 use self::verify::Program;
-use super::atom::Atom;
 use super::syntax::Pattern;
-use crate::limits::{
-    DISTINCT_PATTERNS, IDLE_MERGE_CHANGES, MERGE_CHANGES, SIMILAR_PATTERNS, UNSELECTIVE_PATTERNS,
-};
+use crate::limits::{DISTINCT_PATTERNS, IDLE_MERGE_CHANGES, MERGE_CHANGES, UNSELECTIVE_PATTERNS};
 
 /// The patterns of one shard and the keys (one a subscription) that hold them.
 ///
@@ -69,23 +69,16 @@ pub struct Index<K> {
     gone: IdQueue,
     journal: Journal,
     cache: Cache,
-    rolling: Rolling,
+    hashes: Hashes,
     merges: u64,
     scratch: Scratch,
-}
-
-/// By what an atom is found.
-enum Place<'a> {
-    /// The one topic it matches.
-    Topic(&'a str),
-    /// A text it hangs on; `verify` as in [`Choices`].
-    Anchor { anchor: Anchor<'a>, verify: bool },
 }
 
 /// What one search uses, kept for the next.
 #[derive(Default)]
 struct Scratch {
-    hashes: TopicHashes,
+    start: End,
+    back: End,
     ranks: Ranks,
     found: Vec<Posting>,
     matched: Vec<Id>,
@@ -99,17 +92,18 @@ impl<K: Copy + Ord> Index<K> {
 
     /// An empty index that holds at most so many distinct patterns, and so many unselective ones among them.
     pub fn with_bounds(distinct_limit: usize, unselective_limit: usize) -> Self {
+        let hashes = Hashes::new();
         Self {
             registry: Registry::new(),
             bounds: Bounds::new(distinct_limit, unselective_limit),
             exact: Exact::new(),
             base: Arc::new(Base::new()),
             frozen: None,
-            overlay: Overlay::new(),
+            overlay: Overlay::new(hashes),
             gone: IdQueue::default(),
             journal: Journal::default(),
             cache: Cache::new(),
-            rolling: Rolling::new(),
+            hashes,
             merges: 0,
             scratch: Scratch::default(),
         }
@@ -192,7 +186,7 @@ impl<K: Copy + Ord> Index<K> {
         if self.frozen.is_some() || self.overlay.len() + self.gone.len() == 0 {
             return None;
         }
-        let overlay = Arc::new(mem::replace(&mut self.overlay, Overlay::new()));
+        let overlay = Arc::new(mem::replace(&mut self.overlay, Overlay::new(self.hashes)));
         self.frozen = Some(Arc::clone(&overlay));
         Some(MergeJob { base: Arc::clone(&self.base), overlay, gone: mem::take(&mut self.gone) })
     }
@@ -210,7 +204,7 @@ impl<K: Copy + Ord> Index<K> {
     fn add(&mut self, pattern: &Pattern) -> Result<Id, IndexError> {
         let atoms = pattern.atoms();
         self.bounds.check(&atoms)?;
-        let places = atoms.iter().map(|atom| self.place(atom)).collect::<Result<Vec<_>, _>>()?;
+        let places = self.places(&atoms)?;
         let id = self.registry.add(pattern.clone(), self.journal.changes());
         let id = id.ok_or_else(|| self.bounds.too_many())?;
         self.bounds.count(&atoms);
@@ -222,8 +216,12 @@ impl<K: Copy + Ord> Index<K> {
                     self.exact.insert(&self.registry, topic, posting);
                     posting.verify()
                 }
-                Place::Anchor { anchor, verify } => {
-                    self.overlay.insert(&self.rolling, anchor, Posting::new(id, at, verify));
+                Place::Anchor { anchor, verify, crowded } => {
+                    let posting = Posting::new(id, at, verify);
+                    self.overlay.insert(anchor, posting);
+                    if crowded {
+                        self.bounds.enter_crowd(posting);
+                    }
                     verify
                 }
             };
@@ -234,31 +232,6 @@ impl<K: Copy + Ord> Index<K> {
         }
         self.journal.write(id, program);
         Ok(id)
-    }
-
-    /// By what an atom shall be found: of its anchors the one on which fewest hang that have to be tried.
-    fn place<'a>(&self, atom: &'a Atom) -> Result<Place<'a>, IndexError> {
-        if let Some(topic) = atom.literal() {
-            return Ok(Place::Topic(topic));
-        }
-        let Choices { anchors, verify } = choices(atom);
-        let crowd = |anchor: &Anchor<'_>| if verify { self.count(*anchor, Posting::verify) } else { 0 };
-        let least =
-            anchors.into_iter().map(|anchor| (crowd(&anchor), anchor)).min_by_key(|(crowd, _)| *crowd);
-        let (crowd, anchor) = least.unwrap_or((0, Anchor::Prefix(&[])));
-        let is_live = |posting: Posting| posting.verify() && self.registry.is_held(posting.id());
-        let limit = SIMILAR_PATTERNS;
-        if crowd >= limit && self.count(anchor, is_live) >= limit {
-            return Err(IndexError::TooSimilar { limit });
-        }
-        Ok(Place::Anchor { anchor, verify })
-    }
-
-    /// How many such postings hang on an anchor.
-    fn count(&self, anchor: Anchor<'_>, is_such: impl Fn(Posting) -> bool) -> usize {
-        let overlays = [Some(&self.overlay), self.frozen.as_deref()];
-        let new = overlays.into_iter().flatten().flat_map(|overlay| overlay.at(&self.rolling, anchor));
-        self.base.at(anchor).chain(new.copied()).filter(|posting| is_such(*posting)).count()
     }
 
     /// Takes a pattern from a key, and with its last holder makes it unfindable.
@@ -276,8 +249,9 @@ impl<K: Copy + Ord> Index<K> {
             }
             let Choices { anchors, verify } = choices(atom);
             let posting = Posting::new(id, at, verify);
+            self.bounds.leave_crowd(posting);
             let mut anchors = anchors.into_iter();
-            is_named |= !anchors.any(|anchor| self.overlay.remove(&self.rolling, anchor, posting));
+            is_named |= !anchors.any(|anchor| self.overlay.remove(anchor, posting));
         }
         self.bounds.discount(&atoms);
         self.registry.remove(id);
@@ -290,17 +264,22 @@ impl<K: Copy + Ord> Index<K> {
 
     /// Finds the patterns that match, each once.
     fn search(&mut self, hash: u64, topic: &str) {
-        let Scratch { hashes, ranks, found, matched } = &mut self.scratch;
+        let Scratch { start, back, ranks, found, matched } = &mut self.scratch;
         found.clear();
         matched.clear();
+        start.read(topic.as_bytes());
+        back.read_backwards(topic.as_bytes());
+        let probe = Probe { topic: topic.as_bytes(), start, back };
+        let begun = self.base.begin(&probe);
         self.exact.find(&self.registry, hash, topic, found);
-        self.base.find(topic.as_bytes(), ranks, found);
+        self.base.find(&probe, begun, ranks, found);
         let overlays = [Some(&self.overlay), self.frozen.as_deref()];
         let mut overlays = overlays.into_iter().flatten().filter(|overlay| overlay.len() > 0).peekable();
         if overlays.peek().is_some() {
-            self.rolling.read(topic.as_bytes(), hashes);
+            self.hashes.prepare(start);
+            self.hashes.prepare(back);
         }
-        let probe = Probe { topic: topic.as_bytes(), rolling: &self.rolling, hashes };
+        let probe = Probe { topic: topic.as_bytes(), start, back };
         overlays.for_each(|overlay| overlay.find(&probe, found));
         // One pattern may be found by several of its atoms, and one atom at several places.
         found.sort_unstable();

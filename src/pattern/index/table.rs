@@ -53,7 +53,11 @@ impl<T> Table<T> {
         let piece = &mut self.pieces[place(hash, self.pieces.len())];
         let found = piece.find_entry(spread(tag), |entry| entry.tag == tag && is_it(&entry.value)).ok()?;
         self.len -= 1;
-        Some(found.remove().0.value)
+        let removed = found.remove().0.value;
+        if piece.capacity() > SMALL_PIECE && piece.len() < piece.capacity() / 8 {
+            piece.shrink_to(2 * piece.len(), |entry| spread(entry.tag));
+        }
+        Some(removed)
     }
 
     /// All values, in no order.
@@ -61,6 +65,9 @@ impl<T> Table<T> {
         self.pieces.iter().flatten().map(|entry| &entry.value)
     }
 }
+
+/// So many entries a piece keeps room for.
+const SMALL_PIECE: usize = 32;
 
 /// The high half of a hash chooses the piece, the low half the place in it.
 fn place(hash: u64, pieces: usize) -> usize {
@@ -139,6 +146,8 @@ mod tests {
             assert_eq!(table.find_mut(hash(n), |found| *found == n).copied(), wanted);
         }
         assert_eq!(table.iter().count(), table.len());
+        (0..10_000).for_each(|n| _ = table.remove(hash(n), |found| *found == n));
+        assert!(table.len() == 0 && table.pieces.iter().all(|piece| piece.capacity() <= SMALL_PIECE));
     }
 
     #[test]

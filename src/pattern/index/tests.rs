@@ -3,11 +3,11 @@
 use super::journal::MOST_CHANGES;
 use super::*;
 
-fn parsed(texts: &[&str]) -> Vec<Pattern> {
+pub(super) fn parsed(texts: &[&str]) -> Vec<Pattern> {
     texts.iter().map(|t| Pattern::parse(t).unwrap()).collect()
 }
 
-fn matching(index: &mut Index<u32>, topic: &str) -> Vec<u32> {
+pub(super) fn matching(index: &mut Index<u32>, topic: &str) -> Vec<u32> {
     let mut keys = Vec::new();
     index.matching(topic, &mut keys);
     keys
@@ -90,6 +90,11 @@ fn errors_say_what_to_do() {
         "too unselective: limit 5 patterns on a shard without 3 literal bytes in a row, braces expanded; \
          put more of the topic into the pattern, or subscribe to `*`"
     );
+    assert_eq!(
+        IndexError::TooCrowded { limit: 5 }.to_string(),
+        "too many similar: limit 5 patterns on a shard that come after 4 with the same literal bytes and differ from \
+         them in `?`, classes or short texts, braces expanded; put more of the topic into the pattern"
+    );
 }
 
 #[test]
@@ -105,29 +110,7 @@ fn each_expansion_counts_towards_the_bounds() {
     index.insert(1, &parsed(&["{a,b}*", "{abc*,*abc}"])).unwrap();
 }
 
-#[test]
-fn patterns_that_only_wildcards_tell_apart_are_bounded() {
-    let mut index = Index::new();
-    let letter = |n: usize| char::from(b'a' + (n / 200) as u8);
-    let text = |n: usize| format!("abc*{}[{}]", "?".repeat(n % 200 + 1), letter(n));
-    for n in 0..SIMILAR_PATTERNS {
-        index.insert(n as u32, &parsed(&[&text(n)])).unwrap();
-        if n == SIMILAR_PATTERNS / 2 {
-            let merged = index.begin_merge().unwrap().run();
-            drop(index.finish_merge(merged));
-        }
-    }
-    let one_more = text(SIMILAR_PATTERNS);
-    let refused = index.insert(0, &parsed(&["xyz", &one_more]));
-    assert_eq!(refused, Err(IndexError::TooSimilar { limit: SIMILAR_PATTERNS }));
-    assert!(matching(&mut index, "xyz").is_empty());
-    // Whatever else finds it, or room that somebody makes, also in the base.
-    index.insert(0, &parsed(&["abc*?other", "abc*"])).unwrap();
-    index.remove(7, &parsed(&[&text(7)]));
-    index.insert(0, &parsed(&[&one_more])).unwrap();
-}
-
-fn merge<K: Copy + Ord>(index: &mut Index<K>) {
+pub(super) fn merge<K: Copy + Ord>(index: &mut Index<K>) {
     let merged = index.begin_merge().unwrap().run();
     drop(index.finish_merge(merged));
 }

@@ -65,7 +65,7 @@ impl Glob {
         for (at, segment) in between.iter().enumerate() {
             let search = self.searches.get(at).and_then(Option::as_deref);
             let after = match (search, segment.literal()) {
-                (Some(search), _) => search.end_of_first(rest),
+                (Some(search), _) => search.end_of_first_of(segment, rest),
                 (None, Some(literal)) => end_of_first(literal, rest),
                 (None, None) => None,
             };
@@ -77,15 +77,28 @@ impl Glob {
     }
 }
 
+/// Where the leftmost place of a literal, which is not empty, ends in a text.
 fn end_of_first(literal: &str, text: &str) -> Option<usize> {
-    memmem::find(text.as_bytes(), literal.as_bytes()).map(|start| start + literal.len())
+    let (literal, text) = (literal.as_bytes(), text.as_bytes());
+    let mut starts = memchr::memchr_iter(*literal.first()?, text);
+    if let Some(start) = starts.by_ref().take(TRIES).find(|start| text[*start..].starts_with(literal)) {
+        return Some(start + literal.len());
+    }
+    let tried = starts.next()?;
+    Some(tried + memmem::find(&text[tried..], literal)? + literal.len())
 }
+
+/// At so many places that begin alike a literal is tried, before a search is made ready that is better where there are
+/// many.
+const TRIES: usize = 16;
 
 /// Looks for a segment with all its places at a time, a bit each: bit `n` is set while the last `n + 1`
 /// characters are what the first `n + 1` elements ask for.
 #[derive(Debug)]
 struct BitSearch {
     last: u64,
+    /// Which element is the longest text, if one is.
+    longest: Option<usize>,
     /// Where ranges of characters begin that all elements treat alike, ascending, and which elements take them.
     ranges: Box<[(u32, u64)]>,
     /// The range of each ASCII character, where there are many.
@@ -116,7 +129,11 @@ impl BitSearch {
             let range_of = |c: usize| ranges.partition_point(|(start, _)| *start as usize <= c) - 1;
             Box::new(std::array::from_fn(|c| range_of(c) as u8))
         });
-        Self { last: 1 << (takes.len() - 1), ranges: ranges.into(), ascii }
+        let last = 1 << (takes.len() - 1);
+        let texts = segment.elements().iter().enumerate();
+        let texts = texts.filter_map(|(at, element)| Some((at, element.literal()?.len())));
+        let longest = texts.max_by_key(|(_, len)| *len).map(|(at, _)| at);
+        Self { last, longest, ranges: ranges.into(), ascii }
     }
 
     fn mask(&self, c: char) -> u64 {
@@ -128,6 +145,29 @@ impl BitSearch {
             None => self.ranges.iter().skip(1).take_while(|(start, _)| *start <= c).count(),
         };
         self.ranges[range].1
+    }
+
+    /// Where the leftmost place of the segment that this was made for ends. Where its longest text lies, and not too
+    /// often, only what is around it is looked at.
+    fn end_of_first_of(&self, segment: &Segment, text: &str) -> Option<usize> {
+        let Some((before, [Element::Literal(literal), behind @ ..])) =
+            self.longest.and_then(|at| segment.elements().split_at_checked(at))
+        else {
+            return self.end_of_first(text);
+        };
+        let mut from = 0;
+        for _ in 0..TRIES {
+            let end = from + end_of_first(literal, &text[from..])?;
+            let start = end - literal.len();
+            let fits =
+                before.iter().rev().try_fold(&text[..start], |rest, element| element.strip_suffix(rest));
+            let rest = behind.iter().try_fold(&text[end..], |rest, element| element.strip_prefix(rest));
+            if let (Some(_), Some(rest)) = (fits, rest) {
+                return Some(text.len() - rest.len());
+            }
+            from = start + literal.chars().next()?.len_utf8();
+        }
+        self.end_of_first(text)
     }
 
     /// Where the leftmost place of the segment ends.
@@ -196,6 +236,16 @@ mod tests {
     }
 
     #[test]
+    fn texts_are_found_behind_many_that_begin_alike() {
+        let many = "ab".repeat(TRIES);
+        for (pattern, wanted) in [("*abc*d", "abcd"), ("*abc*d", "ababcxd"), ("*abc*abc*", "abcabc")] {
+            for before in ["", &many[2..], &many, &many.repeat(2)] {
+                check(pattern, &[&format!("{before}{wanted}"), before, &format!("{before}{wanted}b")]);
+            }
+        }
+    }
+
+    #[test]
     fn what_lies_between_is_searched_by_characters() {
         let topics =
             ["", "a", "é", "xéy", "☕é", "a1é", "aa1☕é2", "1\u{d7ff}\u{e000}", "\u{10ffff}", "z\u{10ffff}a"];
@@ -221,6 +271,18 @@ mod tests {
         let middle: String = ('a'..='z').chain('à'..='ü').collect();
         let topic = format!("abc{middle}1{middle}z");
         check(&format!("*{middle}?*"), &[&topic, &middle, &format!("{middle}☕")]);
+    }
+
+    #[test]
+    fn a_segment_lies_around_its_longest_text() {
+        for before in ["", "é", "xabcab", &"abcab".repeat(TRIES), &"abcé".repeat(TRIES + 1)] {
+            for around in ["xéabcd1", "éabcdé", "1éabcabcd", "éaabcd1", "éabcd"] {
+                let topic = format!("{before}{around}");
+                for pattern in ["*?abcd[0-9]*", "*?é[a]bcd?*", "*é?abcd*1*", "*[é]abc?*d*", "*?abc?ab?*"] {
+                    check(pattern, &[&topic, &topic.repeat(2)]);
+                }
+            }
+        }
     }
 
     #[test]
