@@ -9,9 +9,7 @@ use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use smallvec::smallvec;
-use tinybroker::core::{
-    Action, Core, CoreConfig, Delivery, Effect, Input, OpenSpec, Overflow, SettleTarget, SharedOptions,
-};
+use tinybroker::core::{Core, CoreConfig, Delivery, Effect, Input, OpenSpec, Overflow, SharedOptions};
 use tinybroker::limits::{MAX_PENDING, MAX_PENDING_BYTES, MEMBER_WINDOW_MESSAGES, MESSAGE_COST};
 use tinybroker::model::{
     DeliveryId, GroupName, MemberId, Message, MessageNumber, Mode, SubscriptionId, Ticket, Time,

@@ -61,7 +61,7 @@ fn encode_event(c: &mut Criterion<CpuTime>) {
         let request = request(payload_bytes).encode_to_vec();
         let publish = Publish::read(&request).expect("it is a request");
         let message = publish.into_message(number(), &BOUNDS, SystemTime::UNIX_EPOCH).expect("it is valid");
-        let event = WireEvent::Message(Delivery { message: message, delivery: 1, attempt: 1, epoch: 0 });
+        let event = WireEvent::Message(Delivery { message, delivery: 1, attempt: 1, epoch: 0 });
         let mut out = BytesMut::with_capacity(2 * payload_bytes + 1024);
         group.bench_function(name, |b| {
             b.iter(|| {

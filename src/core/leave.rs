@@ -74,6 +74,7 @@ impl Core {
         subscription.forget_room(&mut self.books);
         self.books.in_flight -= subscription.in_flight.len() as u64;
         self.index.remove(key, &subscription.patterns);
+        self.matched_topic.clear();
         self.by_id.remove(&subscription.id);
         if let Some(group) = &subscription.group {
             self.by_group.remove(group);

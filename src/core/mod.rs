@@ -83,8 +83,10 @@ pub struct Core {
     /// Serial number of the last subscription made.
     serial: u64,
     books: Books,
-    /// Scratch: the subscriptions that a message matches.
+    /// The subscriptions that the last message matched,
     matched: Vec<SubscriptionKey>,
+    /// and its topic; empty, as no topic is, where patterns have come or gone since.
+    matched_topic: String,
     #[cfg(debug_assertions)]
     applied: u64,
 }
@@ -131,6 +133,7 @@ impl Core {
                 draining: false,
             },
             matched: Vec::new(),
+            matched_topic: String::new(),
             #[cfg(debug_assertions)]
             applied: 0,
         }

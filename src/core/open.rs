@@ -59,6 +59,7 @@ impl Core {
             return Err(OpenRefusal::IdInUse { owner: self.subscriptions[key].owner() });
         }
         let key = self.subscriptions.vacant_key();
+        self.matched_topic.clear();
         self.index.insert(key, &spec.patterns)?;
         self.serial += 1;
         let mut subscription = Subscription::new(self.serial, spec);

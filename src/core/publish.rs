@@ -103,11 +103,17 @@ impl Core {
         self.subscriptions.get(key).is_some_and(|subscription| subscription.serial == serial)
     }
 
-    /// The scratch list, filled; to be given back.
+    /// The scratch list, filled; to be given back. Messages of a topic mostly follow each other.
     fn match_topic(&mut self, message: &Message) -> Vec<SubscriptionKey> {
         let mut matched = std::mem::take(&mut self.matched);
+        let topic = message.topic();
+        if self.matched_topic == topic {
+            return matched;
+        }
         matched.clear();
-        self.index.matching(message.topic(), &mut matched);
+        self.index.matching(topic, &mut matched);
+        self.matched_topic.clear();
+        self.matched_topic.push_str(topic);
         matched
     }
 

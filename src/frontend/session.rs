@@ -238,7 +238,7 @@ mod tests {
     fn delivery(bytes: usize) -> WireEvent {
         let number = crate::model::MessageNumber::from_u64(1);
         let message = Message::new(number, "a", None, bytes, |_| ());
-        WireEvent::Message(Delivery { message: message, delivery: 1, attempt: 1, epoch: 1 << 60 })
+        WireEvent::Message(Delivery { message, delivery: 1, attempt: 1, epoch: 1 << 60 })
     }
 
     #[test]
