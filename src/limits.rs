@@ -118,7 +118,7 @@ pub const CONFIRM_FAILURES: usize = 1024;
 
 /// Batches that a ring between two executors holds.
 pub const RING_SLOTS: usize = 128;
-/// Items that a pump takes from its rings in one turn, before connections get theirs.
+/// Messages, deliveries and other items that a pump takes from its rings in one turn, before connections get theirs.
 pub const PUMP_TURN_ITEMS: usize = 1024;
 /// Messages and deliveries that one turn deals with in shards whose own executors sleep; where it has more for them, all
 /// go by ring and wake them: one batch is then less work.

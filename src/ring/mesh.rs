@@ -105,6 +105,11 @@ impl<T> Outlet<T> {
         flushed
     }
 
+    /// The same for one receiver.
+    pub fn flush_to(&mut self, to: usize, spare: &mut Spare<T>) -> bool {
+        self.rings.get_mut(to).and_then(Option::as_mut).is_none_or(|producer| producer.flush(spare))
+    }
+
     /// A flush would get something out.
     pub fn can_flush(&self) -> bool {
         self.rings.iter().flatten().any(Producer::can_flush)
@@ -252,12 +257,17 @@ impl<T> Port<T> {
             self.spare.keep(batch, self.inlet.rings.len());
         }
         self.check_in_debug();
-        Drained { items, more: !self.inlet.is_empty() }
+        Drained { items, more: self.has_incoming() }
     }
 
-    /// A drain would find something, or a flush would get something out. The recheck of a park.
+    /// A drain would find something.
+    pub fn has_incoming(&self) -> bool {
+        !self.inlet.is_empty()
+    }
+
+    /// The same, or a flush would get something out. The recheck of a park.
     pub fn has_work(&self) -> bool {
-        !self.inlet.is_empty() || self.outlet.can_flush()
+        self.has_incoming() || self.outlet.can_flush()
     }
 
     /// The counters of every ring that ends here, each with the peer where it starts.

@@ -20,6 +20,15 @@ pub enum Frame {
     Connection(Accepted),
 }
 
+impl Frame {
+    fn items(&self) -> usize {
+        match self {
+            Frame::Input(input) => input.items(),
+            Frame::Connection(_) => 1,
+        }
+    }
+}
+
 /// The frontend of an executor, as shards see it. Must not call back into the node.
 pub trait Receiver {
     fn member_event(&self, member: MemberId, event: MemberEvent);
@@ -195,9 +204,10 @@ impl Node {
         leave: impl FnOnce(&mut Shard),
     ) -> Option<Input> {
         let mut state = loop {
-            // All that it said before comes first.
+            // All that it said before comes first, sent or not: its home may be in the middle of a turn.
             self.receive_from(shard);
-            let Some(state) = take() else { return Some(input) };
+            let Some(mut state) = take() else { return Some(input) };
+            state.flush_to(self.me, &mut self.spare.borrow_mut());
             if self.inlet.borrow().is_empty_from(shard) {
                 break state;
             }
@@ -246,10 +256,7 @@ impl Node {
     pub(super) fn turn(&self, frames: &mut Vec<(usize, Frame)>) -> bool {
         self.enter_phase();
         // Effects before inputs: what an input makes a shard say comes after what it has said.
-        let effects = self.receive_some();
-        let drained =
-            self.port.borrow_mut().drain(limits::PUMP_TURN_ITEMS, |from, frame| frames.push((from, frame)));
-        if effects + drained.items > 0 {
+        if self.receive_some() + self.take_some(frames) > 0 {
             self.note_work();
         }
         self.merge_patterns();
@@ -267,7 +274,7 @@ impl Node {
             self.shard_used.set(true);
         }
         self.end_turn();
-        drained.more || !self.inlet.borrow().is_empty() || self.is_due()
+        self.port.borrow().has_incoming() || !self.inlet.borrow().is_empty() || self.is_due()
     }
 
     /// Receives what shards have said, as much as one turn takes; how much.
@@ -278,6 +285,21 @@ impl Node {
             let Some((shard, batch)) = popped else { break };
             items += batch.len();
             self.receive_batch(shard, batch);
+        }
+        items
+    }
+
+    /// Takes what other executors have sent, as much as one turn deals with; how much.
+    fn take_some(&self, frames: &mut Vec<(usize, Frame)>) -> usize {
+        let mut items = 0;
+        while items < limits::PUMP_TURN_ITEMS {
+            let one_batch = self.port.borrow_mut().drain(1, |from, frame| {
+                items += frame.items();
+                frames.push((from, frame));
+            });
+            if one_batch.items == 0 {
+                break;
+            }
         }
         items
     }

@@ -184,6 +184,11 @@ impl Seat {
 }
 
 impl Shard {
+    /// Sends what it has said to one frontend and kept so far, as far as its ring has room.
+    pub(super) fn flush_to(&mut self, frontend: usize, spare: &mut Spare<Effect>) {
+        self.outlet.flush_to(frontend, spare);
+    }
+
     fn route(&mut self, effect: Effect) {
         match (frontend_of(&effect, self.any_frontend), effect) {
             (Some(frontend), effect) => self.outlet.send(frontend, effect),

@@ -202,6 +202,26 @@ fn what_a_shard_says_keeps_its_order_whoever_runs_it() {
 }
 
 #[test]
+fn what_a_shard_has_not_sent_yet_is_not_overtaken() {
+    let executors = executors(2);
+    let [(near, heard), (home, heard_at_home)] = &executors[..] else { panic!("two executors") };
+    home.submit(1, open(home, 0, 1));
+    home.submit(1, open(home, 1, 2));
+    turn(home);
+    turn(near);
+    // A task of the home's is in the middle of its turn while the pump sleeps.
+    home.submit(1, publish(1, 1));
+    fall_asleep(home);
+    near.submit(1, publish(0, 2));
+    assert_eq!(*heard.deliveries.borrow(), [1, 2]);
+    home.submit(1, publish(1, 3));
+    assert_eq!(*heard_at_home.deliveries.borrow(), [1, 2, 3]);
+    home.flush();
+    turn(near);
+    assert_eq!(*heard.deliveries.borrow(), [1, 2, 3]);
+}
+
+#[test]
 fn much_work_goes_by_ring() {
     let executors = executors(2);
     let [(near, heard), (far, _)] = &executors[..] else { panic!("two executors") };
