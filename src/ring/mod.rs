@@ -12,6 +12,7 @@
 //! | [`Port`] | the executor it was made for; it moves there once and never again |
 //! | producer end of ring i→j, and its outbox | the port of i |
 //! | consumer end of ring i→j | the port of j |
+//! | [`Outlet`] and [`Inlet`]: ends of rings that have another purpose, such as from shards to frontends | whoever sends, and one executor |
 //! | [`Doorbell`] of j, to park on | the pump of j |
 //! | [`Doorbell`] of j, to ring | the port of every other executor, and the control thread |
 //!
@@ -31,7 +32,9 @@
 //! The runtime is unknown here: all that is asked of it is a [`std::task::Waker`].
 
 mod doorbell;
+mod ends;
 mod mesh;
+mod spare;
 mod spsc;
 mod sync;
 
@@ -41,5 +44,7 @@ mod loom;
 mod tests;
 
 pub use doorbell::Doorbell;
-pub use mesh::{Drained, Inlet, Mesh, Outlet, Port, Spare, rings};
+pub use ends::{Inlet, Outlet, rings};
+pub use mesh::{Drained, Mesh, Port};
+pub use spare::Spare;
 pub use spsc::RingCounts;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError, bounded};
 
 use super::doorbell::{Doorbell, ProducerWaiting};
-use super::mesh::Spare;
+use super::spare::Spare;
 
 /// The two ends of a new ring of `slots` batches (one at least: none would be a rendezvous).
 pub(super) fn ring<T>(
