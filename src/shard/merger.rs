@@ -106,40 +106,19 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::core::{CoreConfig, Effect, Input, MemberEvent, OpenSpec, Overflow, SharedOptions};
+    use crate::core::{Effect, Input, MemberEvent};
     use crate::limits;
-    use crate::model::{MemberId, Message, MessageNumber, Mode, SubscriptionId, Ticket, Time};
-    use crate::pattern::Pattern;
+    use crate::model::{MemberId, Message, MessageNumber, SubscriptionId, Ticket, Time};
+    use crate::shard::tests::{core_config, spec};
 
     fn core() -> Core {
-        Core::new(CoreConfig {
-            epoch: 0,
-            max_pending_bytes: limits::MAX_PENDING_BYTES,
-            near_full_messages: 1,
-            near_full_bytes: limits::MESSAGE_COST,
-            fan_out_slice: limits::FAN_OUT_SLICE,
-        })
+        Core::new(core_config(limits::FAN_OUT_SLICE))
     }
 
     /// A stream of its own that wants `<number>.*`.
     fn subscribe(core: &mut Core, number: u64) {
-        let spec = OpenSpec {
-            subscription_id: None,
-            id_if_new: SubscriptionId::from_number(MessageNumber::from_u64(number)),
-            mode: Mode::Multi,
-            group: None,
-            patterns: vec![Pattern::parse(&format!("topic-{number}.*")).expect("a pattern")],
-            options: SharedOptions {
-                max_pending: 10,
-                overflow: Overflow::Disconnect,
-                linger: Duration::ZERO,
-                ack_timeout: Duration::ZERO,
-                max_deliveries: 0,
-                dead_letter_topic: None,
-            },
-            max_in_flight: 0,
-            control_events: false,
-        };
+        let id = SubscriptionId::from_number(MessageNumber::from_u64(number));
+        let spec = spec(id, &format!("topic-{number}.*"));
         let member = MemberId { frontend: 0, number };
         core.apply(Time::default(), Input::Open { member, spec: Box::new(spec) }, &mut Vec::new());
     }

@@ -253,14 +253,14 @@ impl Node {
     }
 
     /// One turn of the pump. Tells whether more is waiting already.
-    pub(super) fn turn(&self, frames: &mut Vec<(usize, Frame)>) -> bool {
+    pub(super) fn turn(&self, frames: &mut Vec<Frame>) -> bool {
         self.enter_phase();
         // Effects before inputs: what an input makes a shard say comes after what it has said.
         if self.receive_some() + self.take_some(frames) > 0 {
             self.note_work();
         }
         self.merge_patterns();
-        for (_, frame) in frames.drain(..) {
+        for frame in frames.drain(..) {
             match frame {
                 Frame::Input(input) => self.apply(input),
                 Frame::Connection(accepted) => self.receive_connection(accepted),
@@ -290,12 +290,12 @@ impl Node {
     }
 
     /// Takes what other executors have sent, as much as one turn deals with; how much.
-    fn take_some(&self, frames: &mut Vec<(usize, Frame)>) -> usize {
+    fn take_some(&self, frames: &mut Vec<Frame>) -> usize {
         let mut items = 0;
         while items < limits::PUMP_TURN_ITEMS {
-            let one_batch = self.port.borrow_mut().drain(1, |from, frame| {
+            let one_batch = self.port.borrow_mut().drain(1, |_, frame| {
                 items += frame.items();
-                frames.push((from, frame));
+                frames.push(frame);
             });
             if one_batch.items == 0 {
                 break;

@@ -42,20 +42,24 @@ impl Receiver for Heard {
 /// Subscriptions that one input hands a message out to.
 const SLICE: usize = 2;
 
+pub(super) fn core_config(fan_out_slice: usize) -> CoreConfig {
+    CoreConfig {
+        epoch: 0,
+        max_pending_bytes: limits::MAX_PENDING_BYTES,
+        near_full_messages: 1,
+        near_full_bytes: limits::MESSAGE_COST,
+        fan_out_slice,
+    }
+}
+
 /// The executors of one process, all on this thread, each with a shard and a frontend.
 fn executors(number: usize) -> Vec<(Rc<Node>, Rc<Heard>)> {
     let layout = Layout { cores: vec![0; number], shards: number, frontends: number };
     let mesh = Mesh::new(number, limits::RING_SLOTS);
     let (outlets, inlets) = ring::rings(&mesh.bells(), &mesh.bells(), limits::RING_SLOTS);
-    let core = CoreConfig {
-        epoch: 0,
-        max_pending_bytes: limits::MAX_PENDING_BYTES,
-        near_full_messages: 1,
-        near_full_bytes: limits::MESSAGE_COST,
-        fan_out_slice: SLICE,
-    };
     let memory = Memory::new(number, 1);
-    let shared = Arc::new(Shared::new(&layout, &core, outlets, &mesh.bells(), Duration::ZERO, memory));
+    let shared =
+        Arc::new(Shared::new(&layout, &core_config(SLICE), outlets, &mesh.bells(), Duration::ZERO, memory));
     let (merger, clock) = (Merger::start().expect("a thread"), Clock::start());
     let ends = mesh.into_ports().into_iter().zip(inlets);
     let executor = |(port, inlet)| {
@@ -83,12 +87,18 @@ fn open(node: &Node, frontend: u16, number: u64) -> Input {
     let id = SubscriptionId::from_number(MessageNumber::from_u64(number));
     let claim = node.shared.directory.claim(&id, &Owner::Multi, 1).expect("a new id");
     std::mem::forget(claim);
-    let spec = OpenSpec {
+    let spec = Box::new(spec(id, "*"));
+    Input::Open { member: MemberId { frontend, number }, spec }
+}
+
+/// A MULTI stream that has room for all and asks no acks.
+pub(super) fn spec(id: SubscriptionId, pattern: &str) -> OpenSpec {
+    OpenSpec {
         subscription_id: None,
         id_if_new: id,
         mode: Mode::Multi,
         group: None,
-        patterns: vec![Pattern::parse("*").expect("a pattern")],
+        patterns: vec![Pattern::parse(pattern).expect("a pattern")],
         options: SharedOptions {
             max_pending: 1000,
             overflow: Overflow::Disconnect,
@@ -99,8 +109,7 @@ fn open(node: &Node, frontend: u16, number: u64) -> Input {
         },
         max_in_flight: 0,
         control_events: false,
-    };
-    Input::Open { member: MemberId { frontend, number }, spec: Box::new(spec) }
+    }
 }
 
 /// A publish of this message by a frontend.
@@ -252,6 +261,24 @@ fn a_long_run_is_much_work() {
     near.submit(1, publish_run(0, 1, limits::ERRANDS_IN_ONE_TURN as u64 + 1));
     near.flush();
     assert!(heard.answers.borrow().is_empty() && far.has_work());
+}
+
+#[test]
+fn many_long_runs_take_several_turns() {
+    let executors = executors(2);
+    let [(near, heard), (far, _)] = &executors[..] else { panic!("two executors") };
+    let (run, runs) = (limits::RUN_MESSAGES as u64, 40);
+    assert!(run * runs > 2 * limits::PUMP_TURN_ITEMS as u64);
+    for nth in 0..runs {
+        near.submit(1, publish_run(0, nth * run, run));
+        near.flush();
+    }
+    assert!(far.turn(&mut Vec::new()), "more is waiting");
+    turn(near);
+    assert_eq!(heard.answers.borrow().len(), limits::PUMP_TURN_ITEMS / limits::RUN_MESSAGES);
+    turn(far);
+    turn(near);
+    assert_eq!(heard.answers.borrow().len() as u64, runs);
 }
 
 #[test]
