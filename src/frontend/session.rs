@@ -58,24 +58,24 @@ impl Session {
         self.shard.get()
     }
 
-    /// What comes after the end is lost.
     pub fn push(&self, event: WireEvent) {
-        if self.has_ended() {
-            return;
-        }
-        let mut events = self.events.borrow_mut();
-        // A role that nobody has read yet is outdated by the next: who does not read holds one.
-        match events.back_mut() {
+        self.queue(|events| match events.back_mut() {
+            // A role that nobody has read yet is outdated by the next: who does not read holds one.
             Some(last) if last.is_role() && event.is_role() => *last = event,
             _ => events.push_back(event),
-        }
-        drop(events);
-        self.reader.wake();
+        });
     }
 
     pub fn push_all(&self, deliveries: Vec<Delivery>) {
-        self.events.borrow_mut().extend(deliveries.into_iter().map(WireEvent::Message));
-        self.reader.wake();
+        self.queue(|events| events.extend(deliveries.into_iter().map(WireEvent::Message)));
+    }
+
+    /// What comes after the end is lost.
+    fn queue(&self, add: impl FnOnce(&mut VecDeque<WireEvent>)) {
+        if !self.has_ended() {
+            add(&mut self.events.borrow_mut());
+            self.reader.wake();
+        }
     }
 
     /// The shard has ended the membership already.
@@ -235,10 +235,29 @@ mod tests {
         session.push(convert::role(Role::Active { epoch: 2 }));
         assert_eq!(session.unread(), 3, "nothing else is outdated");
     }
-    fn delivery(bytes: usize) -> WireEvent {
+
+    /// A delivery of a message with a body of so many bytes.
+    fn delivery_of(bytes: usize) -> Delivery {
         let number = crate::model::MessageNumber::from_u64(1);
         let message = Message::new(number, "a", None, bytes, |_| ());
-        WireEvent::Message(Delivery { message, delivery: 1, attempt: 1, epoch: 1 << 60 })
+        Delivery { message, delivery: 1, attempt: 1, epoch: 1 << 60 }
+    }
+
+    fn delivery(bytes: usize) -> WireEvent {
+        WireEvent::Message(delivery_of(bytes))
+    }
+
+    #[test]
+    fn what_comes_after_the_end_is_lost() {
+        let session = Session::new(MemberId { frontend: 0, number: 1 });
+        session.push(delivery(1));
+        session.push_all(vec![delivery_of(1), delivery_of(1)]);
+        session.end(Failure::Deadline);
+        assert_eq!(session.unread(), 3, "what was there is told");
+        session.push(convert::lagged(1));
+        session.push(delivery(1));
+        session.push_all(vec![delivery_of(1)]);
+        assert_eq!(session.unread(), 3);
     }
 
     #[test]
