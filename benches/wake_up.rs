@@ -91,7 +91,7 @@ fn play_on_executor(core: CoreId, port: Port<Ball>) {
         runtime::spawn_pump(play(port));
         std::future::pending().await
     };
-    runtime::start(core.id, core.id, Duration::ZERO, main).expect("the executor starts");
+    runtime::start(core.id, core.id, main).expect("the executor starts");
 }
 
 /// Two players on a core each, and a game a measurement.

@@ -3,6 +3,8 @@
 //! Layers, lowest first: `limits`, `memory`, `model`, `pattern`, `core`, `ring`, `shard`, `frontend`; who may
 //! import whom is checked by `tests/tidy.rs` and told in `docs/architecture.md`.
 
+#![forbid(unsafe_code)]
+
 pub mod admin;
 pub mod cli;
 pub mod config;

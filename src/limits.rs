@@ -129,8 +129,8 @@ pub const FAN_OUT_SLICE: usize = 256;
 
 /// A pump looks around at least this often, whatever wakes it or fails to,
 pub const HEARTBEAT: Duration = Duration::from_millis(500);
-/// and this often while its executor has work.
-pub const BUSY_HEARTBEAT: Duration = Duration::from_millis(2);
+/// and this often until its executor has done nothing for so long, and counts as idle.
+pub const LULL: Duration = Duration::from_millis(20);
 
 /// Executors that one process may have: an id holds the number of its executor in 8 bits.
 pub const EXECUTORS: usize = 256;
@@ -150,7 +150,7 @@ pub const STREAM_WINDOW_BYTES: u32 = 4 * 1024 * 1024;
 pub const CONNECTION_WINDOW_BYTES: u32 = 16 * 1024 * 1024;
 /// Bytes that HTTP/2 may buffer for sending on one stream.
 pub const STREAM_SEND_BUFFER_BYTES: usize = 64 * 1024;
-/// Bytes that one poll of a connection may read: its turn, after which others have theirs.
+/// Bytes with which a connection has read enough in one turn: others have theirs then.
 pub const READ_TURN_BYTES: usize = 64 * 1024;
 /// Bytes that it may write in one turn.
 pub const WRITE_TURN_BYTES: usize = 256 * 1024;
@@ -158,8 +158,6 @@ pub const WRITE_TURN_BYTES: usize = 256 * 1024;
 pub const TASKS_IN_ONE_GO: usize = 512;
 /// how often that may be in one turn.
 pub const ROUNDS_IN_ONE_TURN: usize = 4;
-/// Bytes that are not sent before others follow or nothing more does.
-pub const HELD_BACK_BYTES: usize = 4 * 1024;
 /// What small frames that nobody has taken yet may cost a connection, before it is closed for a flood: each 256 bytes,
 /// less its own.
 pub const SMALL_FRAMES_BUDGET: usize = 16 * 1024 * 1024;
@@ -188,10 +186,6 @@ pub const DEAD_PEER_NOTICED: Duration = Duration::from_secs(30);
 pub const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 /// How long connections may take to flush their last words at shutdown.
 pub const GOODBYE: Duration = Duration::from_millis(1500);
-/// How often a start tries to get a port that is in use,
-pub const PORT_RETRY: Duration = Duration::from_millis(20);
-/// and for how long.
-pub const PORT_PATIENCE: Duration = Duration::from_secs(2);
 /// Default of `--drain-timeout`.
 pub const DRAIN_TIMEOUT: &str = "5s";
 /// Longest duration that an option takes.

@@ -19,11 +19,8 @@ const LAYERS: [(&str, &[&str]); 11] = [
 ];
 
 /// What only some files may name.
-const RESERVED: [(&str, &[&str]); 5] = [
-    ("glommio::", &["shard/runtime.rs", "frontend/net.rs"]),
-    ("unsafe ", &["shard/runtime.rs", "frontend/net.rs"]),
-    // For the traits of sockets, the vocabulary of HTTP/2 libraries; no runtime.
-    ("tokio::", &["cli/", "frontend/net.rs"]),
+const RESERVED: [(&str, &[&str]); 3] = [
+    ("tokio::", &["cli/", "shard/runtime.rs", "frontend/net.rs"]),
     ("crate::proto", &["frontend/convert/", "frontend/event.rs", "frontend/calls/", "admin/", "cli/"]),
     ("h2::", &["frontend/connection.rs", "frontend/keepalive.rs", "frontend/grpc/", "frontend/calls/mod.rs"]),
 ];

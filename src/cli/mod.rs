@@ -1,6 +1,7 @@
 //! The commands of the binary. `serve` runs the broker; the others are its clients.
 
 mod client;
+mod descriptors;
 mod publish;
 mod serve;
 mod subscribe;

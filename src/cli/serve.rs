@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use super::CommandResult;
+use super::{CommandResult, descriptors};
 use crate::admin::{Described, HealthSwitch, ServerFacts, make_services};
 use crate::config::ServeOptions;
 use crate::core::{CoreConfig, Effect};
@@ -28,7 +28,7 @@ pub fn serve(options: ServeOptions) -> CommandResult {
     let allowed: Vec<_> =
         core_affinity::get_core_ids().unwrap_or_default().iter().map(|core| core.id).collect();
     let layout = Layout::new(options.shards, options.frontends, options.cores.as_deref(), &allowed)?;
-    runtime::probe(layout.cores[0])?;
+    descriptors::make_room(layout.executors())?;
     // Signals are caught before anybody can connect.
     let mut signals = Signals::new([SIGTERM, SIGINT])?;
     let listeners = net::listen(&options.listen)?;
@@ -79,6 +79,7 @@ fn start(
         },
         wall_clock,
         merger: Merger::start()?,
+        spin: options.spin,
     };
     let mut listeners = Some(listeners);
     let (started, all_started) = mpsc::channel();
@@ -91,13 +92,16 @@ fn start(
         let main = move || async move {
             let node = blueprint.build(port, inlet, health);
             for listener in listeners {
-                runtime::spawn("accept", net::accept(node.clone(), listener));
+                match net::adopt(listener) {
+                    Ok(listener) => runtime::spawn("accept", net::accept(node.clone(), listener)),
+                    Err(error) => return tracing::error!(%error, "cannot listen"),
+                }
             }
             runtime::spawn_pump(node.pump());
             let _ = started.send(());
             std::future::pending().await
         };
-        runtime::start(index, layout.cores[index], options.spin, main)?;
+        runtime::start(index, layout.cores[index], main)?;
     }
     let deadline = Instant::now() + START;
     for _ in 0..layout.executors() {
@@ -131,6 +135,7 @@ struct Blueprint {
     bounds: Bounds,
     wall_clock: Duration,
     merger: Merger,
+    spin: Duration,
 }
 
 impl Blueprint {
@@ -144,7 +149,7 @@ impl Blueprint {
         let me = port.me();
         Memory::enter(me);
         let Blueprint { shared, merger, clock, .. } = self;
-        let node = Node::new(NodeConfig { port, inlet, merger, shared, clock });
+        let node = Node::new(NodeConfig { port, inlet, merger, shared, clock, spin: self.spin });
         if let Some(counters) = self.facts.counters.get(me) {
             // In units of 100 ns: see NumberSource.
             let started = (self.wall_clock.as_nanos() / 100) as u64;

@@ -43,10 +43,7 @@ impl LogFormat {
             return filter;
         }
         let quiet = |target: &str| format!("{target}={}", self.level.min(LevelFilter::ERROR));
-        ["glommio", "h2"]
-            .iter()
-            .filter_map(|target| quiet(target).parse().ok())
-            .fold(filter, EnvFilter::add_directive)
+        ["h2"].iter().filter_map(|target| quiet(target).parse().ok()).fold(filter, EnvFilter::add_directive)
     }
 }
 

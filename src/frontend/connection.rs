@@ -1,6 +1,6 @@
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -55,7 +55,6 @@ async fn serve(frontend: Rc<Frontend>, accepted: Accepted, make_services: &MakeS
         calls: Calls::new(frontend.clone(), services, spawner.clone(), turn.clone()),
         tasks: Tasks::new(agenda.clone(), spawner.clone()),
         waker: agenda.clone().into(),
-        rest: None,
         spawner,
         agenda,
         turn,
@@ -91,8 +90,6 @@ struct Connection {
     /// The agenda, as HTTP/2 and timers wake it.
     waker: Waker,
     turn: Rc<Turn>,
-    /// Until others have had their turn.
-    rest: Option<Pin<Box<Sleep>>>,
     /// Until when it must have begun.
     preface: Option<Sleep>,
     /// The client knows that the broker goes down.
@@ -115,7 +112,6 @@ impl Connection {
     fn poll(&mut self, outer: &mut Context<'_>) -> Poll<()> {
         self.agenda.begin_turn(outer);
         self.turn.begin();
-        self.rest = None;
         let waker = self.waker.clone();
         let cx = &mut Context::from_waker(&waker);
         self.books.phase.remember(cx);
@@ -162,7 +158,8 @@ impl Connection {
         }
         self.agenda.end_turn();
         if self.has_work() {
-            self.take_a_rest(outer);
+            // It comes back behind all others.
+            let _ = pin!(runtime::yield_now()).poll(&mut Context::from_waker(outer.waker()));
         }
     }
 
@@ -224,16 +221,6 @@ impl Connection {
             tracing::debug!(peer = ?self.peer, %error, "connection ended");
         }
         self.http2 = Http2::Over;
-    }
-
-    /// Comes back behind all others.
-    fn take_a_rest(&mut self, outer: &Context<'_>) {
-        let rest = self.rest.insert(Box::pin(runtime::yield_now()));
-        let mut cx = Context::from_waker(outer.waker());
-        if rest.as_mut().poll(&mut cx).is_ready() {
-            // The moment has passed already; the turn is over all the same.
-            outer.waker().wake_by_ref();
-        }
     }
 }
 

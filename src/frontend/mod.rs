@@ -2,7 +2,7 @@
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `net` | sockets: listen, accept, options, reading in turns; knows glommio |
+//! | `net` | sockets: listen, accept, options, reading in turns; knows tokio |
 //! | `connection` | one HTTP/2 connection with all its calls in one task; `tasks` what runs within it |
 //! | `keepalive` | signs of life, asked for |
 //! | `grpc/` | requests and responses of gRPC, by hand over HTTP/2 |

@@ -1,18 +1,17 @@
-//! Sockets: listening, accepting, their options, and reading in turns. Knows glommio.
+//! Sockets: listening, accepting, their options, and reading in turns. Knows tokio.
 
 use std::cell::Cell;
 use std::io::{self, ErrorKind, IoSlice};
 use std::net::{SocketAddr, TcpListener as StdListener, ToSocketAddrs};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
-use futures_util::io::{AsyncRead, AsyncWrite};
-use glommio::net::{TcpListener, TcpStream};
+use rustix::io::Errno;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
-use tokio::io::ReadBuf;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::limits;
 use crate::shard::Node;
@@ -46,7 +45,7 @@ pub fn listen(addresses: &[String]) -> Result<Vec<StdListener>, ListenError> {
         let before = listeners.len();
         let mut refused = None;
         for socket in sockets {
-            match bind_patiently(socket, listeners[before..].first()) {
+            match bind(socket, listeners[before..].first()) {
                 Ok(listener) => listeners.push(listener),
                 Err(reason) if reason.kind() == ErrorKind::AddrInUse => {
                     return Err(ListenError::InUse { address: address.clone(), socket });
@@ -68,21 +67,7 @@ pub fn listen(addresses: &[String]) -> Result<Vec<StdListener>, ListenError> {
 }
 
 fn is_missing_family(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EADDRNOTAVAIL | libc::EAFNOSUPPORT))
-}
-
-/// A broker that has just ended holds its port for some milliseconds more, until the kernel has taken
-/// its io_uring apart: a restart must not fail for that.
-fn bind_patiently(address: SocketAddr, sibling: Option<&StdListener>) -> io::Result<StdListener> {
-    let deadline = Instant::now() + limits::PORT_PATIENCE;
-    loop {
-        match bind(address, sibling) {
-            Err(error) if error.kind() == ErrorKind::AddrInUse && Instant::now() < deadline => {
-                std::thread::sleep(limits::PORT_RETRY);
-            }
-            result => return result,
-        }
-    }
+    matches!(Errno::from_io_error(error), Some(Errno::ADDRNOTAVAIL | Errno::AFNOSUPPORT))
 }
 
 /// Port 0 of a name's second address means the port that its first one got.
@@ -103,13 +88,17 @@ fn bind(mut address: SocketAddr, sibling: Option<&StdListener>) -> io::Result<St
     Ok(socket.into())
 }
 
+/// Takes a listening socket onto this executor.
+pub fn adopt(listener: StdListener) -> io::Result<TcpListener> {
+    listener.set_nonblocking(true)?;
+    TcpListener::from_std(listener)
+}
+
 /// Accepts as long as the process lives, and deals connections out to the idlest frontends.
-pub async fn accept(node: Rc<Node>, listener: StdListener) {
-    // SAFETY: the descriptor is a listening socket and is given away here.
-    let listener = unsafe { TcpListener::from_raw_fd(listener.into_raw_fd()) };
+pub async fn accept(node: Rc<Node>, listener: TcpListener) {
     let mut complained = false;
     loop {
-        match listener.shared_accept().await {
+        match listener.accept().await.and_then(|(stream, _)| stream.into_std()) {
             Ok(accepted) => {
                 complained = false;
                 let frontend = node.shared.idlest_frontend();
@@ -131,8 +120,6 @@ pub async fn accept(node: Rc<Node>, listener: StdListener) {
 pub struct Io {
     stream: TcpStream,
     turn: Rc<Turn>,
-    /// Written and not sent yet.
-    held_back: Vec<u8>,
 }
 
 /// What a connection has read and written, in all and in this turn of its task.
@@ -146,8 +133,6 @@ pub struct Turn {
     last_read: Cell<Instant>,
     read: Cell<usize>,
     written: Cell<usize>,
-    /// The socket had nothing more in this turn.
-    is_drained: Cell<bool>,
     /// Something was left unread or unwritten for the sake of a cap.
     is_capped: Cell<bool>,
     /// Calls that hold the reading.
@@ -163,7 +148,6 @@ impl Default for Turn {
             last_read: Cell::new(Instant::now()),
             read: Cell::new(0),
             written: Cell::new(0),
-            is_drained: Cell::new(false),
             is_capped: Cell::new(false),
             holds: Cell::new(0),
             is_owed: Cell::new(false),
@@ -193,7 +177,6 @@ impl Turn {
     pub fn begin(&self) {
         self.read.set(0);
         self.written.set(0);
-        self.is_drained.set(false);
         self.is_capped.set(false);
     }
 
@@ -226,18 +209,26 @@ impl Turn {
         self.written.get() >= limits::WRITE_TURN_BYTES
     }
 
-    /// Bytes that may be read now.
-    fn room(&self) -> Option<usize> {
+    /// Whether more may be read now.
+    fn may_read(&self) -> bool {
         if self.is_held() {
             self.is_owed.set(true);
-            return None;
+            return false;
         }
-        let room = limits::READ_TURN_BYTES.saturating_sub(self.read.get());
-        if room == 0 {
+        let has_room = self.read.get() < limits::READ_TURN_BYTES;
+        if !has_room {
             self.is_capped.set(true);
         }
-        // What was empty a moment ago need not be asked again in the same turn: its wake is on its way.
-        (room > 0 && !self.is_drained.get()).then_some(room)
+        has_room
+    }
+
+    /// Ready while more may be written; the turn that is over for others comes back by itself.
+    fn poll_write(&self) -> Poll<()> {
+        if self.has_written_enough() {
+            self.is_capped.set(true);
+            return Poll::Pending;
+        }
+        Poll::Ready(())
     }
 
     fn has_written(&self, count: usize) {
@@ -252,19 +243,11 @@ impl Turn {
 }
 
 impl Io {
-    /// Takes a connection onto this executor.
+    /// Takes an accepted connection onto this executor.
     pub fn new(accepted: Accepted, turn: Rc<Turn>) -> io::Result<Self> {
-        let stream = accepted.bind_to_executor();
-        let io = Io { stream, turn, held_back: Vec::new() };
-        let fd = io.socket();
-        SockRef::from(&fd).set_tcp_nodelay(true)?;
-        SockRef::from(&fd).set_tcp_user_timeout(Some(limits::TCP_USER_TIMEOUT))?;
-        Ok(io)
-    }
-
-    fn socket(&self) -> BorrowedFd<'_> {
-        // SAFETY: the descriptor is the stream's, which outlives the borrow.
-        unsafe { BorrowedFd::borrow_raw(self.stream.as_raw_fd()) }
+        accepted.set_nodelay(true)?;
+        SockRef::from(&accepted).set_tcp_user_timeout(Some(limits::TCP_USER_TIMEOUT))?;
+        Ok(Io { stream: TcpStream::from_std(accepted)?, turn })
     }
 
     pub fn peer(&self) -> Option<SocketAddr> {
@@ -272,84 +255,51 @@ impl Io {
     }
 }
 
-impl tokio::io::AsyncRead for Io {
+impl AsyncRead for Io {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Some(most) = self.turn.room() else { return Poll::Pending };
-        // SAFETY: the bytes are only written to, by recv(2), and exactly those are declared filled.
-        let count = unsafe {
-            let room = buf.unfilled_mut();
-            let room = std::slice::from_raw_parts_mut(room.as_mut_ptr().cast::<u8>(), room.len().min(most));
-            let Poll::Ready(count) = Pin::new(&mut self.stream).poll_read(cx, room) else {
-                self.turn.is_drained.set(true);
-                return Poll::Pending;
-            };
-            let count = count?;
-            buf.assume_init(count);
-            count
-        };
-        buf.advance(count);
-        self.turn.has_read(count);
+        if !self.turn.may_read() {
+            return Poll::Pending;
+        }
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
+        self.turn.has_read(buf.filled().len() - before);
         Poll::Ready(Ok(()))
     }
 }
 
-impl tokio::io::AsyncWrite for Io {
-    /// What is small waits for what follows it, or for the flush that HTTP/2 ends with: the head of a frame and its
-    /// payload come one after the other, and each call of the system sends a packet.
+impl AsyncWrite for Io {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        if self.held_back.len() + buf.len() <= limits::HELD_BACK_BYTES {
-            self.held_back.extend_from_slice(buf);
-            return Poll::Ready(Ok(buf.len()));
-        }
-        self.poll_send(cx, buf)
+        ready!(self.turn.poll_write());
+        let sent = ready!(Pin::new(&mut self.stream).poll_write(cx, buf))?;
+        self.turn.has_written(sent);
+        Poll::Ready(Ok(sent))
+    }
+
+    /// The head of a frame and its payload leave in one call of the system, and so in one packet.
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        ready!(self.turn.poll_write());
+        let sent = ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, bufs))?;
+        self.turn.has_written(sent);
+        Poll::Ready(Ok(sent))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while !self.held_back.is_empty() {
-            ready!(self.poll_send(cx, &[]))?;
-        }
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.as_mut().poll_flush(cx))?;
-        Pin::new(&mut self.stream).poll_close(cx)
-    }
-}
-
-impl Io {
-    /// Sends what was held back and as much of `buf` as can be sent. Ready with the bytes of `buf` that were, above zero
-    /// where it is not empty.
-    fn poll_send(&mut self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        if self.turn.has_written_enough() {
-            self.turn.is_capped.set(true);
-            return Poll::Pending;
-        }
-        while !self.held_back.is_empty() {
-            let slices = [IoSlice::new(&self.held_back), IoSlice::new(buf)];
-            let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-            let fd = self.socket();
-            let sent = SockRef::from(&fd).send_vectored_with_flags(&slices, flags);
-            let sent = match sent {
-                // The runtime knows how to wait.
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                    ready!(Pin::new(&mut self.stream).poll_write(cx, &self.held_back))?
-                }
-                sent => sent?,
-            };
-            self.turn.has_written(sent);
-            let held_back = self.held_back.len();
-            self.held_back.drain(..sent.min(held_back));
-            if buf.is_empty() || sent > held_back {
-                return Poll::Ready(Ok(sent.saturating_sub(held_back)));
-            }
-        }
-        let sent = ready!(Pin::new(&mut self.stream).poll_write(cx, buf))?;
-        self.turn.has_written(sent);
-        Poll::Ready(Ok(sent))
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }

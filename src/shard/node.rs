@@ -1,6 +1,7 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::{Arc, MutexGuard};
+use std::time::Duration;
 
 use super::clock::{Clock, TurnTime};
 use super::merger::{Merger, Merges};
@@ -50,6 +51,8 @@ pub struct NodeConfig {
     pub merger: Merger,
     pub shared: Arc<Shared>,
     pub clock: Clock,
+    /// How long an idle executor stays awake.
+    pub spin: Duration,
 }
 
 /// One executor. Lives on its thread; holds the executor's ends of the rings to and from others.
@@ -72,10 +75,12 @@ pub struct Node {
     abroad: Cell<usize>,
     abroad_before: Cell<usize>,
     phase: Cell<Phase>,
-    /// Something was done since the pump went to sleep.
-    pub(super) is_busy: Cell<bool>,
+    /// When something was done last.
+    pub(super) worked_at: Cell<Time>,
     /// The pump sleeps for long.
     pub(super) dozes: Cell<bool>,
+    /// How long after its last work the pump stays awake.
+    pub(super) spin: Duration,
 }
 
 impl Node {
@@ -95,8 +100,9 @@ impl Node {
             abroad: Cell::new(0),
             abroad_before: Cell::new(0),
             phase: Cell::new(Phase::Serving),
-            is_busy: Cell::new(false),
+            worked_at: Cell::default(),
             dozes: Cell::new(false),
+            spin: config.spin,
         })
     }
 
@@ -306,7 +312,7 @@ impl Node {
 
     fn merge_patterns(&self) {
         if let Some(seat) = self.seat() {
-            self.merges.advance(&mut seat.take().core, !self.is_busy.get());
+            self.merges.advance(&mut seat.take().core, self.is_idle());
         }
     }
 

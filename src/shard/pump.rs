@@ -13,7 +13,7 @@ impl Node {
         let doorbell = self.doorbell();
         loop {
             doorbell.unpark();
-            if self.turn(&mut frames) {
+            if self.turn(&mut frames) || self.spins() {
                 runtime::yield_now().await;
             } else {
                 self.sleep().await;
@@ -22,28 +22,22 @@ impl Node {
     }
 
     /// Until the doorbell rings, the next deadline comes, or an earlier one is set.
-    ///
-    /// The runtime may go to sleep with tasks that are ready to run, where a completion comes in the few instructions
-    /// between its look at sockets and the first task (glommio 0.9.0, `run_task_queues`). Whatever timer fires next
-    /// makes it run them, so while there is work one is always near; and since the pump's own wake can be lost that
-    /// way too, a second one stands behind it.
     async fn sleep(&self) {
         let doorbell = self.doorbell();
-        let is_busy = self.is_busy.replace(false);
-        let heartbeat = if is_busy { limits::BUSY_HEARTBEAT } else { limits::HEARTBEAT };
-        let heartbeat = self.time.clock.now() + heartbeat;
+        let is_idle = self.is_idle();
+        let heartbeat = self.time.now() + if is_idle { limits::HEARTBEAT } else { limits::LULL };
         let due = self.next_deadline().map_or(heartbeat, |due| due.min(heartbeat));
         if let Some(seat) = self.seat() {
             seat.sleeps_until(due);
         }
-        self.dozes.set(!is_busy);
+        self.dozes.set(is_idle);
         let mut timer = pin!(runtime::sleep_until(self.time.clock.instant(due)));
-        let mut backstop = pin!(runtime::sleep_until(self.time.clock.instant(due + limits::BUSY_HEARTBEAT)));
         let mut slept = false;
+        self.time.go_on();
         poll_fn(|cx| {
-            let is_due = timer.as_mut().poll(cx).is_ready() || backstop.as_mut().poll(cx).is_ready();
             // Whatever wakes the task ends the sleep: the next turn looks at everything.
             let has_work = || self.has_work() || self.next_deadline().is_some_and(|earlier| earlier < due);
+            let is_due = timer.as_mut().poll(cx).is_ready();
             if slept || is_due || !doorbell.park(cx.waker(), has_work) {
                 return Poll::Ready(());
             }
@@ -59,8 +53,21 @@ impl Node {
 
     /// A task of this executor has done something: from now on the pump looks around often.
     pub(super) fn note_work(&self) {
-        if !self.is_busy.replace(true) && self.dozes.replace(false) {
+        self.worked_at.set(self.time.now());
+        if self.dozes.replace(false) {
             self.doorbell().ring();
         }
+    }
+
+    /// Whether nothing was done for a while.
+    pub(super) fn is_idle(&self) -> bool {
+        self.time.now().since(self.worked_at.get()) >= limits::LULL
+    }
+
+    /// Whether something was done a moment ago and the next thing is waited for awake.
+    fn spins(&self) -> bool {
+        let spins = !self.spin.is_zero() && self.time.now().since(self.worked_at.get()) < self.spin;
+        self.time.go_on();
+        spins
     }
 }

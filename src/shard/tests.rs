@@ -64,7 +64,7 @@ fn executors(number: usize) -> Vec<(Rc<Node>, Rc<Heard>)> {
     let ends = mesh.into_ports().into_iter().zip(inlets);
     let executor = |(port, inlet)| {
         let (merger, shared) = (merger.clone(), shared.clone());
-        let node = Node::new(NodeConfig { port, inlet, merger, shared, clock });
+        let node = Node::new(NodeConfig { port, inlet, merger, shared, clock, spin: Duration::ZERO });
         let heard = Rc::<Heard>::default();
         node.set_receiver(heard.clone());
         (node, heard)

@@ -14,7 +14,7 @@ use crate::frontend::unstarted::Unstarted;
 use crate::limits;
 use crate::model::Message;
 use crate::shard::Phase;
-use crate::shard::runtime::{self, Sleep};
+use crate::shard::runtime::{self, Yield};
 
 /// A request as it was read: the outer error ends the stream, the inner one is that of the message alone.
 pub type Request = Result<Result<Message, Failure>, Failure>;
@@ -63,7 +63,7 @@ struct Driver<R> {
     /// How the stream ends, once it reads no more.
     ending: Option<Result<(), Failure>>,
     /// Until others have had their turn.
-    rest: Option<Pin<Box<Sleep>>>,
+    rest: Option<Yield>,
     turn: Rc<Turn>,
     /// While it cannot keep up with what comes.
     hold: Option<Hold>,
@@ -73,7 +73,7 @@ impl<R: Stream<Item = Request> + Unpin> Driver<R> {
     /// Starts what can be started now, a bounded number of messages.
     fn advance(&mut self, cx: &mut Context<'_>) {
         if let Some(rest) = &mut self.rest {
-            if rest.as_mut().poll(cx).is_pending() {
+            if Pin::new(rest).poll(cx).is_pending() {
                 return;
             }
             self.rest = None;
@@ -91,11 +91,8 @@ impl<R: Stream<Item = Request> + Unpin> Driver<R> {
         if self.start(cx).is_pending() {
             return;
         }
-        let mut rest = Box::pin(runtime::yield_now());
-        if rest.as_mut().poll(cx).is_ready() {
-            cx.waker().wake_by_ref();
-        }
-        self.rest = Some(rest);
+        let rest = self.rest.insert(runtime::yield_now());
+        let _ = Pin::new(rest).poll(cx);
     }
 
     /// Starts the messages that were read; pending where some must wait.
