@@ -54,15 +54,16 @@ pub struct ServeOptions {
     )]
     pub listen: Vec<String>,
 
-    /// Shards that subscriptions are spread over, 1 to 256 [default: one a core].
+    /// Shards that subscriptions are spread over, 1 to 256 [default: one for each of --cores].
     #[arg(long, value_name = "N", env = "TINYBROKER_SHARDS")]
     pub shards: Option<usize>,
 
-    /// Frontends that connections are spread over, 1 to 256 [default: one a core].
+    /// Frontends that connections are spread over, 1 to 256 [default: one for each of --cores].
     #[arg(long, value_name = "N", env = "TINYBROKER_FRONTENDS")]
     pub frontends: Option<usize>,
 
-    /// Cores to use, for example 0-3 or 0,2,4 [default: all that the process may use].
+    /// Cores to use, for example 0-3 or 0,2,4 [default: the first half of those that the process may use; the rest is
+    /// left to clients on this machine and to the kernel].
     #[arg(long, value_name = "LIST", env = "TINYBROKER_CORES")]
     pub cores: Option<String>,
 
@@ -94,8 +95,8 @@ pub struct ServeOptions {
         default_value = limits::DRAIN_TIMEOUT, value_parser = duration)]
     pub drain_timeout: Duration,
 
-    /// How long an idle executor spins before it sleeps, for example 20us: a shorter way for the
-    /// next message against CPU time.
+    /// How long an executor that has nothing left to do looks around before it sleeps, for
+    /// example 20us: a shorter way for the next message against CPU time.
     #[arg(long, value_name = "D", env = "TINYBROKER_SPIN",
         default_value = "0s", value_parser = duration)]
     pub spin: Duration,

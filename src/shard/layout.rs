@@ -25,21 +25,27 @@ pub enum LayoutError {
 }
 
 impl Layout {
-    /// One executor a core, each frontend and shard, unless told otherwise.
+    /// One executor a core, each frontend and shard, unless told otherwise. Of the cores that nobody named every other
+    /// one is left to the clients on the machine and to the kernel: with all of them the broker costs more a message
+    /// and is slower (docs/benchmarks.md).
     pub fn new(
         shards: Option<usize>,
         frontends: Option<usize>,
         cores: Option<&str>,
         allowed: &[usize],
     ) -> Result<Layout, LayoutError> {
-        let cores = match cores {
-            Some(list) => parse_cores(list, allowed)?,
-            None => allowed.to_vec(),
+        let (cores, default) = match cores {
+            Some(list) => {
+                let named = parse_cores(list, allowed)?;
+                let count = named.len();
+                (named, count)
+            }
+            None => (allowed.to_vec(), allowed.len().div_ceil(2)),
         };
         if cores.is_empty() {
             return Err(LayoutError::NoCores);
         }
-        let default = cores.len().min(limits::EXECUTORS);
+        let default = default.min(limits::EXECUTORS);
         let shards = shards.unwrap_or(default);
         let frontends = frontends.unwrap_or(default);
         for (role, given) in [("shards", shards), ("frontends", frontends)] {
@@ -111,12 +117,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn by_default_every_core_is_frontend_and_shard() {
-        for count in [1, 2, 4, 64, 128] {
-            let allowed: Vec<_> = (0..count).collect();
+    fn by_default_half_of_the_cores_are_frontend_and_shard() {
+        for (count, half) in [(1, 1), (2, 1), (3, 2), (4, 2), (64, 32), (128, 64)] {
+            let allowed: Vec<_> = (10..10 + count).collect();
             let layout = Layout::new(None, None, None, &allowed).expect("cores are there");
-            assert_eq!((layout.shards, layout.frontends, layout.cores), (count, count, allowed));
+            assert_eq!((layout.shards, layout.frontends, &layout.cores[..]), (half, half, &allowed[..half]));
         }
+    }
+
+    #[test]
+    fn of_cores_that_were_named_every_one_is_frontend_and_shard() {
+        let layout = Layout::new(None, None, Some("0-2"), &[0, 1, 2, 3]).expect("cores are there");
+        assert_eq!((layout.shards, layout.frontends, layout.cores), (3, 3, vec![0, 1, 2]));
     }
 
     #[test]

@@ -188,8 +188,8 @@ impl Node {
         self.run(self.me, input, || Some(seat.take()), |_| ());
     }
 
-    /// Runs a shard of another executor that sleeps: for little work that is less than to wake it, which takes a dozen
-    /// system calls. Gives the input back where it has to go by ring: what was sent there before is not applied yet,
+    /// Runs a shard of another executor that sleeps: for little work that is less than to wake it, which takes
+    /// system calls of both. Gives the input back where it has to go by ring: what was sent there before is not applied yet,
     /// somebody else runs the shard, or there is much to do in this turn.
     fn run_errand(&self, shard: usize, input: Input) -> Option<Input> {
         self.abroad.set(self.abroad.get() + input.items());
