@@ -286,7 +286,12 @@ impl AsyncWrite for Io {
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         ready!(self.turn.poll_write());
-        let sent = ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, bufs))?;
+        let stream = Pin::new(&mut self.stream);
+        let sent = match bufs {
+            // Less work for the kernel.
+            [buf] => ready!(stream.poll_write(cx, buf))?,
+            bufs => ready!(stream.poll_write_vectored(cx, bufs))?,
+        };
         self.turn.has_written(sent);
         Poll::Ready(Ok(sent))
     }

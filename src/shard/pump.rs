@@ -65,7 +65,7 @@ impl Node {
     }
 
     /// Whether something was done a moment ago and the next thing is waited for awake.
-    fn spins(&self) -> bool {
+    pub(super) fn spins(&self) -> bool {
         let spins = !self.spin.is_zero() && self.time.now().since(self.worked_at.get()) < self.spin;
         self.time.go_on();
         spins

@@ -123,3 +123,63 @@ pub fn sleep(span: Duration) -> Sleep {
 pub fn sleep_until(deadline: Instant) -> Sleep {
     Sleep(Box::pin(tokio::time::sleep_until(deadline.into())))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use super::*;
+
+    /// Runs `main` on a runtime such as an executor's.
+    fn run(main: impl Future<Output = ()>) {
+        new_runtime().expect("a runtime").block_on(main);
+    }
+
+    #[test]
+    fn who_yields_comes_back_behind_all_that_are_ready() {
+        run(async {
+            let order = Rc::<RefCell<Vec<&str>>>::default();
+            let note = |what| {
+                let order = order.clone();
+                move || order.borrow_mut().push(what)
+            };
+            let (first, back, other) = (note("first"), note("back"), note("other"));
+            spawn("first", async move {
+                first();
+                yield_now().await;
+                back();
+            });
+            spawn("other", async move { other() });
+            while order.borrow().len() < 3 {
+                yield_now().await;
+            }
+            assert_eq!(*order.borrow(), ["first", "other", "back"]);
+        });
+    }
+
+    #[test]
+    fn a_task_that_yields_for_ever_holds_up_neither_timers_nor_others() {
+        run(async {
+            spawn("restless", async {
+                loop {
+                    yield_now().await;
+                }
+            });
+            sleep(Duration::from_millis(3)).await;
+        });
+    }
+
+    #[test]
+    fn a_panic_ends_its_task_alone() {
+        run(async {
+            spawn("unlucky", async { panic!("as it should") });
+            let done = Rc::<RefCell<bool>>::default();
+            let sign = done.clone();
+            spawn("lucky", async move { *sign.borrow_mut() = true });
+            while !*done.borrow() {
+                yield_now().await;
+            }
+        });
+    }
+}

@@ -54,6 +54,10 @@ pub(super) fn core_config(fan_out_slice: usize) -> CoreConfig {
 
 /// The executors of one process, all on this thread, each with a shard and a frontend.
 fn executors(number: usize) -> Vec<(Rc<Node>, Rc<Heard>)> {
+    executors_that_spin(number, Duration::ZERO)
+}
+
+fn executors_that_spin(number: usize, spin: Duration) -> Vec<(Rc<Node>, Rc<Heard>)> {
     let layout = Layout { cores: vec![0; number], shards: number, frontends: number };
     let mesh = Mesh::new(number, limits::RING_SLOTS);
     let (outlets, inlets) = ring::rings(&mesh.bells(), &mesh.bells(), limits::RING_SLOTS);
@@ -64,7 +68,7 @@ fn executors(number: usize) -> Vec<(Rc<Node>, Rc<Heard>)> {
     let ends = mesh.into_ports().into_iter().zip(inlets);
     let executor = |(port, inlet)| {
         let (merger, shared) = (merger.clone(), shared.clone());
-        let node = Node::new(NodeConfig { port, inlet, merger, shared, clock, spin: Duration::ZERO });
+        let node = Node::new(NodeConfig { port, inlet, merger, shared, clock, spin });
         let heard = Rc::<Heard>::default();
         node.set_receiver(heard.clone());
         (node, heard)
@@ -300,4 +304,27 @@ fn a_sleeper_is_woken_for_what_is_due_before_it_wakes() {
     turn(far);
     turn(near);
     assert_eq!(*heard.deliveries.borrow(), [7; SLICE + 1]);
+}
+
+#[test]
+fn an_executor_is_idle_once_nothing_was_done_for_a_while() {
+    let (node, _) = executors(1).remove(0);
+    let begun = std::time::Instant::now();
+    while !node.is_idle() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it never is");
+        node.time.go_on();
+        std::thread::yield_now();
+    }
+    node.note_work();
+    assert!(!node.is_idle());
+}
+
+#[test]
+fn an_executor_that_is_to_spin_does_so_after_work() {
+    let hour = Duration::from_secs(3600);
+    for (spin, spins) in [(Duration::ZERO, false), (hour, true)] {
+        let (node, _) = executors_that_spin(1, spin).remove(0);
+        node.note_work();
+        assert_eq!(node.spins(), spins, "{spin:?}");
+    }
 }

@@ -17,11 +17,11 @@ pub struct Published {
 /// Publishes the messages of a batch in order, each for itself; answered when all are settled.
 pub async fn publish_batch(
     frontend: &Frontend,
-    messages: impl IntoIterator<Item = Result<Message, Failure>>,
+    messages: impl ExactSizeIterator<Item = Result<Message, Failure>>,
 ) -> Result<Vec<Result<Published, Failure>>, Failure> {
     frontend.admit()?;
     let series = Rc::new(Series::default());
-    let (mut unstarted, mut numbers) = (Unstarted::default(), Vec::new());
+    let (mut unstarted, mut numbers) = (Unstarted::default(), Vec::with_capacity(messages.len()));
     for message in messages {
         match message {
             Ok(message) => {
@@ -41,11 +41,12 @@ pub async fn publish_batch(
     start(frontend, &series, &mut unstarted).await;
     series.settled().await;
     let outcomes = std::iter::from_fn(|| series.take_settled()).map(|(_, outcome)| outcome);
-    let published = numbers.into_iter().zip(outcomes).map(|(number, outcome)| {
+    let mut published = Vec::with_capacity(numbers.len());
+    published.extend(numbers.into_iter().zip(outcomes).map(|(number, outcome)| {
         let subscriptions = outcome?;
         number.map(|number| Published { number, subscriptions }).ok_or(Failure::Internal)
-    });
-    Ok(published.collect())
+    }));
+    Ok(published)
 }
 
 async fn start(frontend: &Frontend, series: &Rc<Series>, unstarted: &mut Unstarted) {
