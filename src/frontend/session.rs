@@ -146,15 +146,17 @@ impl Session {
         self.has_ended() && !self.is_leaving.get()
     }
 
-    /// About the bytes that the next events take on the wire, with their frames: of all, or of so many as have these bytes.
+    /// About the bytes that the next events take on the wire, with their frames, a little more than they do: of all, or of
+    /// so many as have these bytes. Batches are counted whole.
     pub fn next_bytes(&self, most: usize) -> usize {
+        let max_batch = self.max_batch.get().max(1) as usize;
         let mut bytes = 0;
-        for event in &*self.events.borrow() {
-            bytes += event.deliveries().iter().map(|delivery| delivery.message.body().len()).sum::<usize>();
-            bytes += EVENT_HEAD_BYTES;
-            if bytes >= most {
+        for (queued, event) in self.events.borrow().iter().enumerate() {
+            if bytes >= most && (queued % max_batch == 0 || bytes >= limits::BATCH_BYTES) {
                 break;
             }
+            bytes += event.deliveries().iter().map(|delivery| delivery.message.body().len()).sum::<usize>();
+            bytes += EVENT_HEAD_BYTES;
         }
         bytes
     }
@@ -275,6 +277,27 @@ mod tests {
                 assert!(out.len() <= limits::EVENT_BYTES);
             }
             assert_eq!((taken[0], taken.iter().sum::<usize>()), (first, 60), "{bytes} bytes each");
+        }
+    }
+
+    #[test]
+    fn what_the_next_events_take_is_known_before() {
+        for (max_batch, queued, most) in
+            [(1, 1000, 10_000), (64, 1000, 10_000), (256, 1000, 10_000), (64, 5, 10_000)]
+        {
+            let session = Session::new(MemberId { frontend: 0, number: 1 });
+            session.opening(0, max_batch);
+            (0..queued).for_each(|_| session.push(delivery(100)));
+            let expected = session.next_bytes(most);
+            let mut out = Vec::new();
+            while out.len() < most
+                && let Some(event) = session.next_event()
+            {
+                event.encode(&mut out).expect("there is room");
+                out.extend([0; 5]);
+            }
+            assert!(out.len() <= expected, "{max_batch}: {} of {expected}", out.len());
+            assert!(expected <= out.len() * 3 / 2 + most / 4, "{max_batch}: {} of {expected}", out.len());
         }
     }
 
