@@ -308,3 +308,103 @@ impl AsyncWrite for Io {
         Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    /// Runs `body` with the broker's end of a connection, its turn, and the client's end.
+    fn connected<F: Future<Output = ()>>(body: impl FnOnce(Io, Rc<Turn>, TcpStream) -> F) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().expect("a runtime");
+        runtime.block_on(async {
+            let listener = adopt(StdListener::bind("127.0.0.1:0").expect("a port")).expect("a listener");
+            let client =
+                TcpStream::connect(listener.local_addr().expect("it listens")).await.expect("it listens");
+            let (accepted, _) = listener.accept().await.expect("a client has come");
+            let turn = Rc::<Turn>::default();
+            let io = Io::new(accepted.into_std().expect("a socket"), turn.clone()).expect("a socket");
+            body(io, turn, client).await;
+        });
+    }
+
+    fn read(io: &mut Io, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let mut bytes = [0; 8192];
+        let mut buf = ReadBuf::new(&mut bytes);
+        Pin::new(io).poll_read(cx, &mut buf).map_ok(|()| buf.filled().len())
+    }
+
+    #[test]
+    fn a_turn_reads_so_much_and_leaves_the_rest_to_the_next() {
+        connected(|mut io, turn, mut client| async move {
+            const SENT: usize = 3 * limits::READ_TURN_BYTES;
+            let sends = async {
+                use tokio::io::AsyncWriteExt;
+                client.write_all(&[1; SENT]).await.expect("it is read");
+            };
+            let reads = async {
+                while turn.total() < SENT as u64 {
+                    turn.begin();
+                    let before = turn.total();
+                    poll_fn(|cx| {
+                        while read(&mut io, cx)?.is_ready() {}
+                        // As its task does: what a cap has left brings no wake of its own.
+                        if turn.total() > before { Poll::Ready(io::Result::Ok(())) } else { Poll::Pending }
+                    })
+                    .await
+                    .expect("there is more");
+                    let count = (turn.total() - before) as usize;
+                    assert!(count < limits::READ_TURN_BYTES + 8192);
+                    assert_eq!(turn.is_capped(), count >= limits::READ_TURN_BYTES);
+                }
+            };
+            tokio::join!(sends, reads);
+        });
+    }
+
+    #[test]
+    fn a_turn_writes_so_much_and_leaves_the_rest_to_the_next() {
+        connected(|mut io, turn, mut client| async move {
+            let piece = vec![2; limits::WRITE_TURN_BYTES / 8];
+            let drains = async {
+                let mut bytes = vec![0; 1 << 20];
+                while client.read(&mut bytes).await.expect("it is connected") > 0 {}
+            };
+            let writes = async {
+                for _ in 0..3 {
+                    turn.begin();
+                    let mut written = 0;
+                    while !turn.has_written_enough() {
+                        let slices = [IoSlice::new(&piece), IoSlice::new(&piece)];
+                        let wrote = poll_fn(|cx| Pin::new(&mut io).poll_write_vectored(cx, &slices));
+                        written += wrote.await.expect("it is connected");
+                    }
+                    assert!(written < limits::WRITE_TURN_BYTES + 2 * piece.len());
+                    assert!(!turn.is_capped());
+                    let one_more =
+                        poll_fn(|cx| Poll::Ready(Pin::new(&mut io).poll_write(cx, &piece).is_pending()));
+                    assert!(one_more.await && turn.is_capped());
+                }
+                drop(io);
+            };
+            tokio::join!(drains, writes);
+        });
+    }
+
+    #[test]
+    fn what_a_hold_has_kept_back_is_told_once_it_is_gone() {
+        connected(|mut io, turn, _client| async move {
+            let holds = [Hold::new(&turn), Hold::new(&turn)];
+            poll_fn(|cx| Poll::Ready(assert!(read(&mut io, cx).is_pending()))).await;
+            for hold in holds {
+                assert!(turn.is_held() && !turn.resumes());
+                drop(hold);
+            }
+            assert!(!turn.is_capped(), "nobody has had more than its turn");
+            assert!(turn.resumes() && !turn.resumes());
+        });
+    }
+}
