@@ -398,7 +398,8 @@ mod tests {
     fn what_a_hold_has_kept_back_is_told_once_it_is_gone() {
         connected(|mut io, turn, _client| async move {
             let holds = [Hold::new(&turn), Hold::new(&turn)];
-            poll_fn(|cx| Poll::Ready(assert!(read(&mut io, cx).is_pending()))).await;
+            let is_kept_back = poll_fn(|cx| Poll::Ready(read(&mut io, cx).is_pending())).await;
+            assert!(is_kept_back);
             for hold in holds {
                 assert!(turn.is_held() && !turn.resumes());
                 drop(hold);
