@@ -291,21 +291,21 @@ impl<K: Copy + Ord> Index<K> {
         found.sort_unstable();
         found.dedup();
         let tries = found.iter().filter(|posting| posting.verify()).count();
-        let known = is_worth_reading(topic, tries).then(|| {
+        let mut known = is_worth_reading(topic, tries).then(|| {
             let known = occurrences.get_or_insert_default();
             known.read(topic);
-            &*known
+            known
         });
         for posting in found {
             let id = posting.id();
             if matched.last() == Some(&id) || !self.registry.is_held(id) {
                 continue;
             }
-            let matches = |program: &Program| match known {
+            let mut matches = |program: &Program| match known.as_deref_mut() {
                 Some(known) => program.atom_matches_by(known, posting.atom(), topic),
                 None => program.atom_matches(posting.atom(), topic),
             };
-            if !posting.verify() || self.registry.program(id).is_some_and(matches) {
+            if !posting.verify() || self.registry.program(id).is_some_and(&mut matches) {
                 matched.push(id);
             }
         }

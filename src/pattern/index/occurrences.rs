@@ -2,7 +2,7 @@
 
 use arrayvec::ArrayVec;
 
-use crate::limits::TOPIC_BYTES;
+use crate::limits::{SEGMENT_ELEMENTS, TOPIC_BYTES};
 use crate::pattern::{Class, Element, Segment};
 
 /// The places of each character of a topic, a bit each. Characters that are not ASCII share their bits with others.
@@ -19,6 +19,8 @@ pub(super) struct Occurrences {
     /// Where characters begin in the topic, in bytes; none where each is one byte.
     starts: Vec<u16>,
     chars: usize,
+    /// The places of some classes that were asked for.
+    classes: Box<[Option<(Taken, Row)>]>,
 }
 
 const WORDS: usize = TOPIC_BYTES / 64;
@@ -33,20 +35,21 @@ const ROWS: usize = ASCII + OTHER_ROWS + 1;
 /// The row of all other characters.
 const OTHERS: usize = ROWS - 1;
 
-/// The places where a segment may lie: where two of its characters fit and so do some of its classes. What is left is
-/// to be tried.
-pub(super) struct Places<'o> {
-    occurrences: &'o Occurrences,
-    /// By the characters alone.
+/// The places where a segment may lie: where two of its characters fit and so do its classes. What is left is to be
+/// tried.
+pub(super) struct Places {
     left: [u64; WORDS],
-    /// The rarest first.
-    classes: ArrayVec<ClassPart, MOST_CLASSES>,
 }
 
-const MOST_CLASSES: usize = 4;
-
+/// Classes whose places are kept, and
+const KEPT_CLASSES: usize = 32;
+/// classes of a segment whose places may be looked for among those of their characters.
+const MOST_NEW_CLASSES: usize = 4;
 /// So many characters of a segment are looked at to find the rarest.
 const MOST_WEIGHED: usize = 16;
+
+/// So many parts of a segment are asked for before anything is searched for: each may wait for memory.
+const MOST_ASKED: usize = 8;
 
 /// A character of a segment. The rarer one is less.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,23 +61,26 @@ struct CharPart {
     row: u8,
 }
 
-/// A class in a segment, by the characters of the topic.
-#[derive(Clone, Copy)]
-struct ClassPart {
-    count: usize,
-    offset: usize,
-    /// One of these ASCII characters, or where there are `others` one that is not ASCII.
+/// What a class takes of the characters of the topic.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Taken {
     ascii: u128,
+    /// Whether it may take those that are not ASCII.
     others: bool,
-    /// None of them instead.
-    negated: bool,
 }
 
-const _: () = assert!(TOPIC_BYTES < u16::MAX as usize && MOST_WEIGHED <= 64 && ROWS <= 1 << u8::BITS);
+const _: () = assert!(TOPIC_BYTES < u16::MAX as usize && SEGMENT_ELEMENTS <= 64 && ROWS <= 1 << u8::BITS);
 
 impl Default for Occurrences {
     fn default() -> Self {
-        Self { rows: vec![[0; _]; ROWS].into(), counts: [0; _], present: 0, starts: Vec::new(), chars: 0 }
+        Self {
+            rows: vec![[0; _]; ROWS].into(),
+            counts: [0; _],
+            present: 0,
+            starts: Vec::new(),
+            chars: 0,
+            classes: vec![None; KEPT_CLASSES].into(),
+        }
     }
 }
 
@@ -85,6 +91,7 @@ impl Occurrences {
             *row = [0; _];
         }
         self.starts.clear();
+        self.classes.fill(None);
         if topic.is_ascii() {
             self.fill(topic.as_bytes());
         } else {
@@ -141,89 +148,144 @@ impl Occurrences {
         }
     }
 
-    /// Whether some class of the segment takes no character of the topic.
+    /// Whether some class near the end of the segment takes no character of the topic.
     pub fn lacks_class_of(&self, segment: &Segment) -> bool {
-        segment.elements().iter().any(|element| match element {
+        segment.elements().iter().rev().take(MOST_ASKED).any(|element| match element {
             Element::Literal(_) => false,
-            Element::One(class) => {
-                let (ascii, others) = self.taken(class);
-                ascii == 0 && !others
-            }
+            Element::One(class) => self.taken(class).is_nothing(),
         })
     }
 
-    /// Where a segment may lie; none where one of its characters lies nowhere.
-    pub fn places(&self, segment: &Segment) -> Option<Places<'_>> {
-        let mut classes = ArrayVec::new();
+    /// Where a segment may lie; none where it lies nowhere.
+    pub fn places(&mut self, segment: &Segment) -> Option<Places> {
         let mut chars = [None, None];
         let mut offset = 0;
         for element in segment.elements() {
-            match element {
-                Element::Literal(text) => {
-                    for c in text.chars().take(MOST_WEIGHED - offset) {
-                        let row = row_of(c);
-                        let count = self.counts[row];
-                        if count == 0 {
-                            return None;
-                        }
-                        keep_rarer(&mut chars, CharPart { count, offset: offset as u8, row: row as u8 });
-                        offset += 1;
-                    }
-                }
-                Element::One(class) => {
-                    if !class.is_any() {
-                        keep_rarest(&mut classes, self.class(offset, class)?);
-                    }
-                    offset += 1;
-                }
+            for c in element.literal().unwrap_or_default().chars().take(MOST_WEIGHED - offset) {
+                let row = row_of(c);
+                keep_rarer(
+                    &mut chars,
+                    CharPart { count: self.counts[row], offset: offset as u8, row: row as u8 },
+                );
+                offset += 1;
             }
+            offset += usize::from(element.literal().is_none());
             if offset >= MOST_WEIGHED {
                 break;
             }
         }
-        Some(Places { occurrences: self, left: self.fitting(chars), classes })
+        let mut places = self.fitting(chars)?;
+        let mut new = 0;
+        let mut offset = 0;
+        for element in segment.elements() {
+            match element {
+                Element::Literal(text) => offset += text.chars().count(),
+                Element::One(class) if class.is_any() => offset += 1,
+                Element::One(class) => {
+                    let taken = self.taken(class);
+                    new += usize::from(!self.is_kept(taken));
+                    if new <= MOST_NEW_CLASSES {
+                        places.keep_where(self.places_of(taken), offset as u8)?;
+                    }
+                    offset += 1;
+                }
+            }
+        }
+        Some(places)
     }
 
-    /// The places before which these characters fit.
-    fn fitting(&self, chars: [Option<CharPart>; 2]) -> [u64; WORDS] {
+    /// The places where these characters fit; none where one of them lies nowhere.
+    fn fitting(&self, chars: [Option<CharPart>; 2]) -> Option<Places> {
         let (first, second) = match chars {
             [Some(first), second] => (first, second.unwrap_or(first)),
-            _ => return [u64::MAX; _],
+            _ => return Some(Places { left: [u64::MAX; _] }),
         };
-        let [first, second] = [first, second].map(|part| (&self.rows[usize::from(part.row)], part.offset));
-        std::array::from_fn(|at| shifted(first, at) & shifted(second, at))
+        let [one, other] = [first, second].map(|part| (&self.rows[usize::from(part.row)], part.offset));
+        let left = std::array::from_fn(|at| shifted(one, at) & shifted(other, at));
+        (first.count > 0).then_some(Places { left })
     }
 
-    /// None where it takes no character of the topic.
-    fn class(&self, offset: usize, class: &Class) -> Option<ClassPart> {
-        let (taken, takes_others) = self.taken(class);
-        let left = self.present & !taken;
-        // Fewer are looked at.
-        let negated = taken.count_ones() > left.count_ones();
-        let others = self.counts[OTHERS] > 0 && takes_others != negated;
-        let ascii = if negated { left } else { taken };
-        let count = numbers(ascii, others).map(|row| usize::from(self.counts[row])).sum();
-        let count = if negated { self.chars - count } else { count };
-        (count > 0).then_some(ClassPart { count, offset, ascii, others, negated })
-    }
-
-    /// Which ASCII characters of the topic a class takes, and whether it may take others.
-    fn taken(&self, class: &Class) -> (u128, bool) {
+    fn taken(&self, class: &Class) -> Taken {
         let listed = class.ranges().iter().fold(0, |listed, range| listed | ascii(*range));
-        let takes_others = class.is_negated() || class.ranges().iter().any(|(_, high)| !high.is_ascii());
-        let taken = if class.is_negated() { !listed } else { listed };
-        (self.present & taken, self.counts[OTHERS] > 0 && takes_others)
+        let others = class.is_negated() || class.ranges().iter().any(|(_, high)| !high.is_ascii());
+        let ascii = self.present & if class.is_negated() { !listed } else { listed };
+        Taken { ascii, others: others && self.counts[OTHERS] > 0 }
+    }
+
+    fn is_kept(&self, taken: Taken) -> bool {
+        self.classes[taken.slot()].as_ref().is_some_and(|(other, _)| *other == taken)
+    }
+
+    /// Where these characters lie.
+    fn places_of(&mut self, taken: Taken) -> &Row {
+        if !self.is_kept(taken) {
+            let left = Taken {
+                ascii: self.present & !taken.ascii,
+                others: self.counts[OTHERS] > 0 && !taken.others,
+            };
+            // Fewer are looked at.
+            let row = if taken.ascii.count_ones() <= left.ascii.count_ones() {
+                self.union(taken)
+            } else {
+                self.all_but(self.union(left))
+            };
+            self.classes[taken.slot()] = Some((taken, row));
+        }
+        self.classes[taken.slot()].as_ref().map_or(&self.rows[OTHERS], |(_, row)| row)
+    }
+
+    /// The other places of the topic.
+    fn all_but(&self, row: Row) -> Row {
+        std::array::from_fn(|at| match self.chars.saturating_sub(64 * at) {
+            0 => 0,
+            chars => !row[at] & u64::MAX >> (64 - chars.min(64)),
+        })
+    }
+
+    fn union(&self, taken: Taken) -> Row {
+        let mut union = [0; _];
+        let mut add =
+            |row: &Row| union.iter_mut().zip(row).for_each(|(places, more): (&mut u64, _)| *places |= more);
+        let mut rest = taken.ascii;
+        while rest != 0 {
+            add(&self.rows[rest.trailing_zeros() as usize]);
+            rest &= rest - 1;
+        }
+        if taken.others {
+            add(&self.rows[OTHERS]);
+        }
+        union
     }
 }
 
-impl Places<'_> {
+impl Taken {
+    fn is_nothing(self) -> bool {
+        self.ascii == 0 && !self.others
+    }
+
+    fn slot(self) -> usize {
+        let mixed = (self.ascii as u64 ^ (self.ascii >> 61) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (mixed >> (u64::BITS - KEPT_CLASSES.ilog2())) as usize
+    }
+}
+
+impl Places {
+    /// None where none is left.
+    fn keep_where(&mut self, row: &Row, offset: u8) -> Option<()> {
+        let each = self.left.iter_mut().enumerate();
+        let all = each.fold(0, |all, (at, places)| {
+            *places &= shifted((row, offset), at);
+            all | *places
+        });
+        (all != 0).then_some(())
+    }
+
     /// The first of them between these characters of the topic.
     pub fn next(&self, from: usize, to: usize) -> Option<usize> {
         let mut start = from / 64 * 64;
         let mut behind = u64::MAX << (from % 64);
         while start < to {
-            let left = self.left[start / 64] & behind;
-            let places = if left == 0 { 0 } else { self.of_classes(start, left) };
+            let places = self.left[start / 64] & behind;
             if places != 0 {
                 return Some(start + places.trailing_zeros() as usize).filter(|place| *place < to);
             }
@@ -232,20 +294,6 @@ impl Places<'_> {
         }
         None
     }
-
-    /// Which of the 64 places from one on the classes leave.
-    fn of_classes(&self, start: usize, places: u64) -> u64 {
-        let rows = &self.occurrences.rows;
-        self.classes.iter().fold(places, |places, part| match places {
-            0 => 0,
-            _ => {
-                let from = start + part.offset;
-                let each = numbers(part.ascii, part.others).map(|row| word(&rows[row], from));
-                let taken = each.fold(0, |taken, places| taken | places);
-                places & if part.negated { !taken } else { taken }
-            }
-        })
-    }
 }
 
 fn keep_rarer([first, second]: &mut [Option<CharPart>; 2], part: CharPart) {
@@ -253,20 +301,6 @@ fn keep_rarer([first, second]: &mut [Option<CharPart>; 2], part: CharPart) {
         *second = first.replace(part);
     } else if second.is_none_or(|second| part < second) {
         *second = Some(part);
-    }
-}
-
-fn keep_rarest(classes: &mut ArrayVec<ClassPart, MOST_CLASSES>, part: ClassPart) {
-    if classes.is_full() && classes.last().is_some_and(|last| part.count < last.count) {
-        classes.pop();
-    }
-    if !classes.is_full() {
-        let mut at = classes.len();
-        classes.push(part);
-        while at > 0 && classes[at].count < classes[at - 1].count {
-            classes.swap(at, at - 1);
-            at -= 1;
-        }
     }
 }
 
@@ -280,24 +314,9 @@ fn shifted((row, by): (&Row, u8), at: usize) -> u64 {
     row[at] >> by | row[at + 1] << 1 << (63 - by)
 }
 
-/// The 64 bits from one on.
-fn word(row: &Row, from: usize) -> u64 {
-    row.get(from / 64..).map_or(0, |rest| match rest {
-        [first, second, ..] => first >> (from % 64) | second << 1 << (63 - from % 64),
-        _ => 0,
-    })
-}
-
 /// The ASCII characters of a range.
 fn ascii((low, high): (char, char)) -> u128 {
     if low.is_ascii() { (u128::MAX << low as u32) & (u128::MAX >> (127 - (high as u32).min(127))) } else { 0 }
-}
-
-/// The numbers of the bits, and that of the others.
-fn numbers(ascii: u128, others: bool) -> impl Iterator<Item = usize> {
-    let rest = std::iter::successors(Some(ascii), |bits| Some(bits & bits.wrapping_sub(1)));
-    let numbers = rest.take_while(|bits| *bits != 0).map(|bits| bits.trailing_zeros() as usize);
-    numbers.chain(others.then_some(OTHERS))
 }
 
 #[cfg(test)]
@@ -316,7 +335,7 @@ mod tests {
         for topic in topics {
             occurrences.read(topic);
             for (at, atom) in atoms.iter().enumerate() {
-                let found = program.atom_matches_by(&occurrences, at, topic);
+                let found = program.atom_matches_by(&mut occurrences, at, topic);
                 assert_eq!(found, atom.matches(topic), "{atom:?} on {topic:?}");
             }
         }

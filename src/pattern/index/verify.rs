@@ -37,7 +37,7 @@ impl Program {
     }
 
     /// The same, where it is known what lies where in the topic.
-    pub fn atom_matches_by(&self, occurrences: &Occurrences, atom: usize, topic: &str) -> bool {
+    pub fn atom_matches_by(&self, occurrences: &mut Occurrences, atom: usize, topic: &str) -> bool {
         self.globs.get(atom).is_some_and(|glob| glob.matches(topic, Some(occurrences)))
     }
 }
@@ -54,7 +54,7 @@ impl Glob {
         Self { atom, searches }
     }
 
-    fn matches(&self, topic: &str, occurrences: Option<&Occurrences>) -> bool {
+    fn matches(&self, topic: &str, occurrences: Option<&mut Occurrences>) -> bool {
         match self.atom.segments() {
             [] => false,
             [only] => only.strip_prefix(topic) == Some(""),
@@ -82,9 +82,9 @@ impl Glob {
     }
 
     /// The same of what lies behind `start` in the text that a topic begins with.
-    fn lies_in_order(&self, between: &[Segment], text: &str, start: usize, known: &Occurrences) -> bool {
+    fn lies_in_order(&self, between: &[Segment], text: &str, start: usize, known: &mut Occurrences) -> bool {
         // Before anything is searched for.
-        if between.iter().skip(1).any(|segment| known.lacks_class_of(segment)) {
+        if between.iter().any(|segment| known.lacks_class_of(segment)) {
             return false;
         }
         let (mut from, to) = (known.char_at(start), known.char_at(text.len()));
