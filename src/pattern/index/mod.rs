@@ -3,8 +3,8 @@
 //! A pattern is expanded into atoms. One without wildcards is found by the topic it names ([`exact`]), any other by
 //! a literal text that it hangs on ([`anchor`]): the new ones in tables that can be changed ([`overlay`]), the others
 //! packed ([`base`]). Now and then a [`merge`] packs the new ones too, on another thread. What is found is tried where
-//! the literal does not say all ([`verify`]), and counts if its pattern is still held ([`registry`]). Topics that
-//! come often are answered by the [`cache`].
+//! the literal does not say all ([`verify`]; many on a long topic by its [`occurrences`]), and counts if its pattern
+//! is still held ([`registry`]). Topics that come often are answered by the [`cache`].
 //!
 //! All of it knows patterns by their ids. Whether an id is still held is asked once, at the end, and it is not given to
 //! another pattern while anything may name it: so what goes need be taken out of neither base nor cache, and a
