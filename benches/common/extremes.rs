@@ -88,6 +88,9 @@ pub fn single_patterns() -> Vec<Crafted> {
     let most = SEGMENT_ELEMENTS;
     let mut wide = one("two_byte_characters", format!("*{}[b-d]*", "?".repeat(most - 1)));
     wide.filler = "é".repeat(TOPIC_BYTES / 2);
+    let expansions = "*{a,b}{?,[ab]}{?,[ac]}{?,[ad]}{?,[ae]}{?,[af]}";
+    let mut nearly = one("64_expansions_nearly", format!("{expansions}[ay][xy]b*"));
+    nearly.filler = "abaababbabaaabaababbababbabaababbabbbabyz".repeat(TOPIC_BYTES / 40);
     vec![
         one("no_wildcard_near", "zzz*".into()),
         one("stars_in_vain", "*a".repeat(15) + "*b?"),
@@ -95,7 +98,8 @@ pub fn single_patterns() -> Vec<Crafted> {
         one("any_then_class", format!("*{}[bcd]*", "?".repeat(most - 1))),
         one("classes", format!("*{}[0-9]b*", "[a-z]".repeat(40))),
         wide,
-        one("64_expansions", "*{a,b}{?,[ab]}{?,[ac]}{?,[ad]}{?,[ae]}{?,[af]}[xy]*".into()),
+        one("64_expansions", format!("{expansions}[xy]*")),
+        nearly,
     ]
 }
 
@@ -114,22 +118,39 @@ fn pairs() -> Crafted {
     )
 }
 
-/// Texts of every length at every place of one topic, which no part of it repeats, with more behind each than is there.
-fn windows(name: &'static str, behind: fn(usize) -> String) -> Crafted {
+/// Texts of every length at every place of one topic, which no part of it repeats, with more behind each than is there:
+/// what `behind` makes of a number, the topic and the place.
+fn windows(name: &'static str, behind: fn(usize, &str, usize) -> String) -> Crafted {
     let filler = unrepeated();
-    let places = 0..TOPIC_BYTES - 32;
-    let windows = [3, 4, 6, 8, 12, 16].into_iter().flat_map(|len| places.clone().map(move |at| (at, len)));
-    let texts = windows.flat_map(|(at, len)| {
-        let window = filler[at..at + len].to_owned();
-        (0..ALIKE_PATTERNS).map(move |n| format!("*{window}{}*", behind(n)))
-    });
-    let texts: Vec<String> = texts.collect();
+    let places = || 32..TOPIC_BYTES - 32;
+    let windows = [3, 4, 6, 8, 12, 16].into_iter().flat_map(|len| places().map(move |at| (at, len)));
+    // More than are free, until the bounds let no more in.
+    let texts = (0..2 * ALIKE_PATTERNS).flat_map(|n| windows.clone().map(move |(at, len)| (n, at, len)));
+    let text = |(n, at, len): (usize, usize, usize)| {
+        format!("*{}{}*", &filler[at..at + len], behind(n, &filler, at))
+    };
+    let texts: Vec<String> = texts.map(text).collect();
     Crafted { filler, ..Crafted::new(name, texts) }
 }
 
-/// Letters of which no three come twice in the same order, or hardly.
+/// What stands before a place and so cannot stand behind it.
+fn before(number: usize, topic: &str, at: usize) -> String {
+    format!("*{}", &topic[at - 12 - number..at])
+}
+
+/// Classes each of which takes half of the letters, in an order in which hardly any topic has them.
+fn halves(number: usize, _: &str, at: usize) -> String {
+    let bits = scattered(8 * at + number);
+    let half = |bit: u32| if bits >> bit & 1 == 0 { "[a-k]" } else { "[l-w]" };
+    format!("*{}", (0..30).map(half).collect::<String>())
+}
+
+/// Letters of which no four come twice in the same order, or hardly.
 fn unrepeated() -> String {
-    let letter = |n: usize| char::from(b'a' + (scattered(n) >> 16) as u8 % 23);
+    let letter = |n: usize| {
+        let mixed = scattered(n) ^ scattered(n) >> 15;
+        char::from(b'a' + (scattered(mixed as usize) >> 24) as u8 % 23)
+    };
     (0..TOPIC_BYTES).map(letter).collect()
 }
 
@@ -150,7 +171,9 @@ pub fn sets() -> Vec<Crafted> {
         Crafted::new("nested_ends", ends),
         Crafted::new("nested_and_similar", nested_and_similar),
         pairs(),
-        windows("windows", |n| format!("?{}", class(n))),
-        windows("windows_and_searches", |n| format!("*??{}*", class(n))),
+        windows("windows", |n, _, _| format!("?{}", class(n))),
+        windows("windows_and_searches", |n, _, _| format!("*??{}*", class(n))),
+        windows("windows_and_what_was_before", before),
+        windows("windows_and_classes", halves),
     ]
 }

@@ -135,6 +135,11 @@ impl Class {
         Self { negated: true, ranges: Arc::default() }
     }
 
+    /// Whether it is what `?` stands for.
+    pub(super) fn is_any(&self) -> bool {
+        self.negated && self.ranges.is_empty()
+    }
+
     /// The ranges that are listed, first and last character of each.
     pub(super) fn ranges(&self) -> &[(char, char)] {
         &self.ranges

@@ -13,6 +13,9 @@ const LANGUAGES: [&[&str]; 5] = [
     &["abc", "bca", "cab", "abcabcabcabcabcabcabc", "c"],
 ];
 
+/// In bytes.
+const LONG_TOPIC: usize = 1000;
+
 pub struct Texts {
     words: &'static [&'static str],
     pub patterns: Vec<Pattern>,
@@ -33,7 +36,9 @@ impl Texts {
         }
         for _ in 0..topics {
             let topic = if chance.one_in(3) { texts.run(chance, 4) } else { texts.hit(chance) };
-            texts.topics.push(topic);
+            // Long ones are matched in other ways.
+            let times = if chance.one_in(6) { 1 + LONG_TOPIC / (topic.len() + 1) } else { 1 };
+            texts.topics.push(topic.repeat(times));
         }
         texts
     }

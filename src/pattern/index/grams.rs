@@ -5,16 +5,31 @@ use std::mem;
 use super::anchor::INNER_BYTES;
 
 /// The places where a text may begin: those whose first four bytes are a gram that `holds`, or whose first three are,
-/// where `short` texts have only so many.
+/// where `short` texts have only so many. A place is left out where one was seen before that is like it as far as matters.
 pub(super) fn places(
     topic: &[u8],
     short: bool,
     holds: impl Fn(Gram) -> bool + Copy,
 ) -> impl Iterator<Item = usize> {
-    let long = topic.windows(4).map(move |w| holds(Gram::long([w[0], w[1], w[2], w[3]])));
-    let three = topic.windows(3).map(move |w| short && holds(Gram::short([w[0], w[1], w[2]])));
-    let either = three.zip(long.chain([false])).enumerate();
-    either.filter(|(_, (short, long))| *short || *long).map(|(at, _)| at)
+    let mut seen = Seen::new();
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while let Some(rest @ [a, b, c, more @ ..]) = topic.get(at..) {
+            let place = at;
+            at += 1;
+            let may_begin = short && holds(Gram::short([*a, *b, *c]))
+                || more.first().is_some_and(|d| holds(Gram::long([*a, *b, *c, *d])));
+            if may_begin {
+                if !seen.is_repeat(rest) {
+                    return Some(place);
+                }
+                // In a run of one byte all places are alike, but for the last.
+                let run = rest.iter().take_while(|byte| *byte == a).count();
+                at += run.saturating_sub(INNER_BYTES.end() + 1);
+            }
+        }
+        None
+    })
 }
 
 /// The first three bytes of a text, or four where it has more.
@@ -46,7 +61,7 @@ impl Gram {
 }
 
 /// Places of a topic that were looked at: in a topic that repeats itself each look is long.
-pub(super) struct Seen {
+struct Seen {
     places: [u128; SEEN],
     last: u128,
 }
@@ -57,12 +72,12 @@ const SEEN: usize = 16;
 const NEVER: u128 = u128::MAX;
 
 impl Seen {
-    pub fn new() -> Self {
+    fn new() -> Self {
         Self { places: [NEVER; SEEN], last: NEVER }
     }
 
     /// Whether the text begins with as many bytes as matter, and such a place was seen before. From now on it was.
-    pub fn is_repeat(&mut self, text: &[u8]) -> bool {
+    fn is_repeat(&mut self, text: &[u8]) -> bool {
         const _: () = assert!(*INNER_BYTES.end() == size_of::<u128>());
         let Some((bytes, _)) = text.split_first_chunk() else { return false };
         let bytes = u128::from_ne_bytes(*bytes);
@@ -72,5 +87,45 @@ impl Seen {
         let mixed = (bytes as u64 ^ (bytes >> 64) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let place = &mut self.places[mixed as usize >> (usize::BITS - SEEN.ilog2())];
         mem::replace(place, bytes) == bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// What a text may be that begins there.
+    fn beginning(topic: &[u8], place: usize) -> &[u8] {
+        &topic[place..topic.len().min(place + INNER_BYTES.end())]
+    }
+
+    #[test]
+    fn each_beginning_is_among_the_places_however_topics_repeat_themselves() {
+        let mut left_out = 0;
+        for (one, other) in (0..40).flat_map(|one| (0..40).map(move |other| (one, other))) {
+            let topic =
+                ["a".repeat(one), "b".repeat(other), "a".repeat(one + 1), "ab".repeat(other)].concat();
+            let topic = topic.as_bytes();
+            let all = 0..topic.len().saturating_sub(2);
+            let found: Vec<usize> = places(topic, true, |_| true).collect();
+            let beginnings: BTreeSet<&[u8]> = found.iter().map(|place| beginning(topic, *place)).collect();
+            left_out += all.len() - found.len();
+            assert_eq!(beginnings, all.map(|place| beginning(topic, place)).collect(), "{one} {other}");
+        }
+        assert!(left_out > 30_000, "{left_out}");
+    }
+
+    #[test]
+    fn a_place_has_a_gram_that_holds() {
+        let long = Gram::of(b"abcd").unwrap().0.0;
+        let short = Gram::of(b"bcd").unwrap().0.0;
+        let found = |topic: &[u8], has_short| {
+            places(topic, has_short, |gram| [long, short].contains(&gram.0)).collect::<Vec<_>>()
+        };
+        assert_eq!(found(b"xabcd.bcd", true), [1, 2, 6]);
+        assert_eq!(found(b"xabcd.bcd", false), [1]);
+        assert!(found(b"bc", true).is_empty() && found(b"", true).is_empty());
     }
 }

@@ -3,8 +3,8 @@
 //! A pattern is expanded into atoms. One without wildcards is found by the topic it names ([`exact`]), any other by
 //! a literal text that it hangs on ([`anchor`]): the new ones in tables that can be changed ([`overlay`]), the others
 //! packed ([`base`]). Now and then a [`merge`] packs the new ones too, on another thread. What is found is tried where
-//! the literal does not say all ([`verify`]), and counts if its pattern is still held ([`registry`]). Topics that
-//! come often are answered by the [`cache`].
+//! the literal does not say all ([`verify`]; many on a long topic by its [`occurrences`]), and counts if its pattern
+//! is still held ([`registry`]). Topics that come often are answered by the [`cache`].
 //!
 //! All of it knows patterns by their ids. Whether an id is still held is asked once, at the end, and it is not given to
 //! another pattern while anything may name it: so what goes need be taken out of neither base nor cache, and a
@@ -23,6 +23,7 @@ mod hashes;
 mod ids;
 mod journal;
 mod merge;
+mod occurrences;
 mod overlay;
 mod place;
 mod registry;
@@ -47,12 +48,15 @@ use self::exact::Exact;
 use self::hashes::{End, Hashes, Probe};
 use self::ids::{Id, IdQueue, Posting};
 use self::journal::Journal;
+use self::occurrences::Occurrences;
 use self::overlay::Overlay;
 use self::place::Place;
 use self::registry::Registry;
 use self::verify::Program;
 use super::syntax::Pattern;
-use crate::limits::{DISTINCT_PATTERNS, IDLE_MERGE_CHANGES, MERGE_CHANGES, UNSELECTIVE_PATTERNS};
+use crate::limits::{
+    DISTINCT_PATTERNS, IDLE_MERGE_CHANGES, MERGE_CHANGES, TOPIC_BYTES, UNSELECTIVE_PATTERNS,
+};
 
 /// The patterns of one shard and the keys (one a subscription) that hold them.
 ///
@@ -82,6 +86,8 @@ struct Scratch {
     ranks: Ranks,
     found: Vec<Posting>,
     matched: Vec<Id>,
+    /// Made when it is first needed.
+    occurrences: Option<Occurrences>,
 }
 
 impl<K: Copy + Ord> Index<K> {
@@ -264,7 +270,7 @@ impl<K: Copy + Ord> Index<K> {
 
     /// Finds the patterns that match, each once.
     fn search(&mut self, hash: u64, topic: &str) {
-        let Scratch { start, back, ranks, found, matched } = &mut self.scratch;
+        let Scratch { start, back, ranks, found, matched, occurrences } = &mut self.scratch;
         found.clear();
         matched.clear();
         start.read(topic.as_bytes());
@@ -284,13 +290,22 @@ impl<K: Copy + Ord> Index<K> {
         // One pattern may be found by several of its atoms, and one atom at several places.
         found.sort_unstable();
         found.dedup();
+        let tries = found.iter().filter(|posting| posting.verify()).count();
+        let mut known = is_worth_reading(topic, tries).then(|| {
+            let known = occurrences.get_or_insert_default();
+            known.read(topic);
+            known
+        });
         for posting in found {
             let id = posting.id();
             if matched.last() == Some(&id) || !self.registry.is_held(id) {
                 continue;
             }
-            let program = || self.registry.program(id);
-            if !posting.verify() || program().is_some_and(|p| p.atom_matches(posting.atom(), topic)) {
+            let mut matches = |program: &Program| match known.as_deref_mut() {
+                Some(known) => program.atom_matches_by(known, posting.atom(), topic),
+                None => program.atom_matches(posting.atom(), topic),
+            };
+            if !posting.verify() || self.registry.program(id).is_some_and(&mut matches) {
                 matched.push(id);
             }
         }
@@ -302,6 +317,14 @@ impl<K: Copy + Ord> Default for Index<K> {
         Self::new()
     }
 }
+
+/// Whether so many expansions have to be tried on a topic that it pays to know where its characters lie.
+fn is_worth_reading(topic: &str, tries: usize) -> bool {
+    tries * topic.len() >= SEARCHED_BYTES && topic.len() <= TOPIC_BYTES
+}
+
+/// What can be searched in the time that it takes to read the longest topic.
+const SEARCHED_BYTES: usize = 4 * TOPIC_BYTES;
 
 /// Sorts what lies behind `start` and drops repeats there.
 fn sort_from<K: Ord>(start: usize, keys: &mut Vec<K>) {

@@ -291,3 +291,34 @@ fn what_does_not_match_is_not_looked_at() {
         }
     }
 }
+
+/// So many that have to be tried, on topics so long, that the index looks where their characters lie.
+#[test]
+fn many_tries_on_a_long_topic_agree_with_the_plain_matcher() {
+    let mut index = Index::with_bounds(10_000, 10_000);
+    let words = ["a", "b", "ab.", "ba", "é", "?", "[a-b]", "[!.]", "*", "abc"];
+    let word = |n: usize, place: usize| words[(n * 7 + n / 10 * 3 + place * (n % 5 + 1)) % words.len()];
+    let texts =
+        (0..400).map(|n| format!("*{}*", (0..n % 7 + 1).map(|place| word(n, place)).collect::<String>()));
+    let patterns: Vec<Pattern> = texts.filter_map(|text| Pattern::parse(&text).ok()).collect();
+    for (key, pattern) in (0..).zip(&patterns) {
+        // Some are too many of a kind.
+        let _ = index.insert(key, std::slice::from_ref(pattern));
+    }
+    let held: Vec<u32> = (0..patterns.len() as u32)
+        .filter(|key| index.registry.find(patterns[*key as usize].text()).is_some())
+        .collect();
+    assert!(held.len() > 200, "{}", held.len());
+    for part in ["a", "ab.", "é", "abcé", "ba.abcab", ".é.", "b"] {
+        for len in [1, 40, 600, TOPIC_BYTES, 2 * TOPIC_BYTES] {
+            let topic = part.repeat((len / part.len()).max(1));
+            let wanted = held.iter().copied().filter(|key| patterns[*key as usize].matches(&topic));
+            assert!(matching(&mut index, &topic).into_iter().eq(wanted), "{topic}");
+            let tries = index.scratch.found.iter().filter(|posting| posting.verify()).count();
+            assert!(
+                ![600, TOPIC_BYTES].contains(&len) || is_worth_reading(&topic, tries),
+                "{tries} tries on {topic}"
+            );
+        }
+    }
+}

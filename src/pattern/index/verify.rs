@@ -2,6 +2,7 @@
 
 use memchr::memmem;
 
+use super::occurrences::Occurrences;
 use crate::limits::SEGMENT_ELEMENTS;
 use crate::pattern::{Atom, Element, Segment};
 
@@ -27,12 +28,17 @@ impl Program {
 
     /// Whether the pattern matches the whole topic.
     pub fn matches(&self, topic: &str) -> bool {
-        self.globs.iter().any(|glob| glob.matches(topic))
+        self.globs.iter().any(|glob| glob.matches(topic, None))
     }
 
     /// Whether this expansion of it does.
     pub fn atom_matches(&self, atom: usize, topic: &str) -> bool {
-        self.globs.get(atom).is_some_and(|glob| glob.matches(topic))
+        self.globs.get(atom).is_some_and(|glob| glob.matches(topic, None))
+    }
+
+    /// The same, where it is known what lies where in the topic.
+    pub fn atom_matches_by(&self, occurrences: &mut Occurrences, atom: usize, topic: &str) -> bool {
+        self.globs.get(atom).is_some_and(|glob| glob.matches(topic, Some(occurrences)))
     }
 }
 
@@ -48,34 +54,75 @@ impl Glob {
         Self { atom, searches }
     }
 
-    fn matches(&self, topic: &str) -> bool {
+    fn matches(&self, topic: &str, occurrences: Option<&mut Occurrences>) -> bool {
         match self.atom.segments() {
             [] => false,
             [only] => only.strip_prefix(topic) == Some(""),
             // Both ends before the search between them, which takes longest.
-            [first, between @ .., last] => first
-                .strip_prefix(topic)
-                .and_then(|rest| last.strip_suffix(rest))
-                .is_some_and(|rest| self.contains_in_order(between, rest)),
+            [first, between @ .., last] => {
+                let Some(behind) = first.strip_prefix(topic) else { return false };
+                let Some(rest) = last.strip_suffix(behind) else { return false };
+                let start = topic.len() - behind.len();
+                match occurrences {
+                    None => self.contains_in_order(between, rest),
+                    Some(known) => self.lies_in_order(between, &topic[..start + rest.len()], start, known),
+                }
+            }
         }
     }
 
     fn contains_in_order(&self, between: &[Segment], text: &str) -> bool {
         let mut rest = text;
         for (at, segment) in between.iter().enumerate() {
-            let search = self.searches.get(at).and_then(Option::as_deref);
-            let after = match (search, segment.literal()) {
-                (Some(search), _) => search.end_of_first_of(segment, rest),
-                (None, Some(literal)) => end_of_first(literal, rest),
-                (None, None) => None,
-            };
             // The leftmost place leaves the most to those that follow, so no other need be tried.
-            let Some(end) = after else { return false };
+            let Some(end) = self.end_of_first(at, segment, rest) else { return false };
             rest = &rest[end..];
         }
         true
     }
+
+    /// The same of what lies behind `start` in the text that a topic begins with.
+    fn lies_in_order(&self, between: &[Segment], text: &str, start: usize, known: &mut Occurrences) -> bool {
+        // Before anything is searched for.
+        if between.iter().any(|segment| known.lacks_class_of(segment)) {
+            return false;
+        }
+        let (mut from, to) = (known.char_at(start), known.char_at(text.len()));
+        for (at, segment) in between.iter().enumerate() {
+            let Some(places) = known.places(segment) else { return false };
+            let mut tries = 0;
+            let end = loop {
+                let Some(place) = places.next(from, to) else { return false };
+                let rest = &text[known.start_of(place)..];
+                let behind = match tries {
+                    MOST_FITTING => self.end_of_first(at, segment, rest).map(|end| &rest[end..]),
+                    _ => segment.strip_prefix(rest),
+                };
+                match behind {
+                    Some(behind) => break text.len() - behind.len(),
+                    None if tries == MOST_FITTING => return false,
+                    None => {}
+                }
+                tries += 1;
+                from = place + 1;
+            };
+            from = known.char_at(end);
+        }
+        true
+    }
+
+    /// Where the leftmost place of a segment between the first and the last ends in a text.
+    fn end_of_first(&self, at: usize, segment: &Segment, text: &str) -> Option<usize> {
+        match self.searches.get(at).and_then(Option::as_deref) {
+            Some(search) => search.end_of_first_of(segment, text),
+            None => end_of_first(segment.literal()?, text),
+        }
+    }
 }
+
+/// At so many places where its rarest characters fit a segment is tried before the rest is searched as if nothing were
+/// known.
+pub(super) const MOST_FITTING: usize = 4;
 
 /// Where the leftmost place of a literal, which is not empty, ends in a text.
 fn end_of_first(literal: &str, text: &str) -> Option<usize> {

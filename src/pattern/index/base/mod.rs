@@ -10,7 +10,6 @@ use self::jumps::Place;
 use self::literals::{Added, Literals};
 use self::pairs::{PairEntry, Pairs};
 use super::anchor::{Anchor, INNER_BYTES};
-use super::grams::Seen;
 use super::hashes::Probe;
 use super::ids::{IdSet, Posting};
 use super::overlay::{Ends, Overlay};
@@ -93,11 +92,7 @@ impl Base {
             }
         }
         inner.clear();
-        let mut seen = Seen::new();
         for start in self.grams.places(topic) {
-            if seen.is_repeat(&topic[start..]) {
-                continue;
-            }
             let bytes = &topic[start..topic.len().min(start + INNER_BYTES.end())];
             self.inner.walk(self.inner.begin(bytes), bytes, |rank, _, _| inner.push(rank));
         }

@@ -9,7 +9,7 @@ use super::lengths::Lengths;
 use super::{PIECES, Postings};
 use crate::pattern::index::anchor::INNER_BYTES;
 use crate::pattern::index::few::Few;
-use crate::pattern::index::grams::{Gram, Seen, places};
+use crate::pattern::index::grams::{Gram, places};
 use crate::pattern::index::ids::Posting;
 use crate::pattern::index::table::Table;
 
@@ -81,12 +81,8 @@ impl Inner {
             return;
         }
         let mut literals: SmallVec<[&InnerLiteral; 16]> = SmallVec::new();
-        let mut seen = Seen::new();
         for start in places(topic, self.grams.short > 0, |gram| self.grams.may_hold(gram)) {
             let rest = &topic[start..];
-            if seen.is_repeat(rest) {
-                continue;
-            }
             let lengths = self.lengths.of_starts(rest);
             literals.extend(lengths.filter_map(|len| self.get(&rest[..len])));
         }
