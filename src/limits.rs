@@ -158,6 +158,8 @@ pub const WRITE_TURN_BYTES: usize = 256 * 1024;
 pub const TASKS_IN_ONE_GO: usize = 512;
 /// how often that may be in one turn.
 pub const ROUNDS_IN_ONE_TURN: usize = 4;
+/// Bytes that are not sent before others follow or nothing more does.
+pub const HELD_BACK_BYTES: usize = 4 * 1024;
 /// What small frames that nobody has taken yet may cost a connection, before it is closed for a flood: each 256 bytes,
 /// less its own.
 pub const SMALL_FRAMES_BUDGET: usize = 16 * 1024 * 1024;

@@ -120,6 +120,8 @@ pub async fn accept(node: Rc<Node>, listener: TcpListener) {
 pub struct Io {
     stream: TcpStream,
     turn: Rc<Turn>,
+    /// Written and not sent yet.
+    held_back: Vec<u8>,
 }
 
 /// What a connection has read and written, in all and in this turn of its task.
@@ -247,7 +249,7 @@ impl Io {
     pub fn new(accepted: Accepted, turn: Rc<Turn>) -> io::Result<Self> {
         accepted.set_nodelay(true)?;
         SockRef::from(&accepted).set_tcp_user_timeout(Some(limits::TCP_USER_TIMEOUT))?;
-        Ok(Io { stream: TcpStream::from_std(accepted)?, turn })
+        Ok(Io { stream: TcpStream::from_std(accepted)?, turn, held_back: Vec::new() })
     }
 
     pub fn peer(&self) -> Option<SocketAddr> {
@@ -271,41 +273,54 @@ impl AsyncRead for Io {
     }
 }
 
+/// Writes are gathered. Not offered to HTTP/2 is to gather pieces itself (`is_write_vectored`): it would then send every
+/// payload of 256 bytes and more in a call of its own, where else it copies those below 1 KiB together.
 impl AsyncWrite for Io {
+    /// What is small waits for what follows it, or for the flush that HTTP/2 ends with: the head of a frame and its
+    /// payload come one after the other, and each call of the system sends a packet.
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        ready!(self.turn.poll_write());
-        let sent = ready!(Pin::new(&mut self.stream).poll_write(cx, buf))?;
-        self.turn.has_written(sent);
-        Poll::Ready(Ok(sent))
-    }
-
-    /// The head of a frame and its payload leave in one call of the system, and so in one packet.
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        ready!(self.turn.poll_write());
-        let stream = Pin::new(&mut self.stream);
-        let sent = match bufs {
-            // Less work for the kernel.
-            [buf] => ready!(stream.poll_write(cx, buf))?,
-            bufs => ready!(stream.poll_write_vectored(cx, bufs))?,
-        };
-        self.turn.has_written(sent);
-        Poll::Ready(Ok(sent))
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        true
+        if self.held_back.len() + buf.len() <= limits::HELD_BACK_BYTES {
+            self.held_back.extend_from_slice(buf);
+            return Poll::Ready(Ok(buf.len()));
+        }
+        self.poll_send(cx, buf)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.held_back.is_empty() {
+            ready!(self.poll_send(cx, &[]))?;
+        }
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.as_mut().poll_flush(cx))?;
         Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+impl Io {
+    /// Sends what was held back and as much of `buf` as can be sent. Ready with the bytes of `buf` that were, above zero
+    /// where it is not empty.
+    fn poll_send(&mut self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.turn.poll_write());
+            let stream = Pin::new(&mut self.stream);
+            let held_back = self.held_back.len();
+            let sent = match (held_back, buf.len()) {
+                (0, _) => ready!(stream.poll_write(cx, buf))?,
+                (_, 0) => ready!(stream.poll_write(cx, &self.held_back))?,
+                _ => {
+                    let pieces = [IoSlice::new(&self.held_back), IoSlice::new(buf)];
+                    ready!(stream.poll_write_vectored(cx, &pieces))?
+                }
+            };
+            self.turn.has_written(sent);
+            self.held_back.drain(..sent.min(held_back));
+            if buf.is_empty() || sent > held_back {
+                return Poll::Ready(Ok(sent.saturating_sub(held_back)));
+            }
+        }
     }
 }
 
