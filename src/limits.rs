@@ -130,7 +130,7 @@ pub const FAN_OUT_SLICE: usize = 256;
 /// A pump looks around at least this often, whatever wakes it or fails to,
 pub const HEARTBEAT: Duration = Duration::from_millis(500);
 /// and this often until its executor has done nothing for so long, and counts as idle.
-pub const LULL: Duration = Duration::from_millis(20);
+pub const LULL: Duration = Duration::from_millis(5);
 
 /// Executors that one process may have: an id holds the number of its executor in 8 bits.
 pub const EXECUTORS: usize = 256;

@@ -19,7 +19,7 @@ const EACH: usize = 256;
 /// Merges that a test must have seen.
 const MERGES: u64 = 3;
 /// Long enough for a shard to find that it has nothing to do, and to begin a merge.
-const PAUSE: Duration = Duration::from_millis(6);
+const PAUSE: Duration = tinybroker::limits::LULL.saturating_mul(4);
 
 fn setting(name: &str, default: usize) -> usize {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
