@@ -1,6 +1,6 @@
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -158,8 +158,7 @@ impl Connection {
         }
         self.agenda.end_turn();
         if self.has_work() {
-            // It comes back behind all others.
-            let _ = pin!(runtime::yield_now()).poll(&mut Context::from_waker(outer.waker()));
+            runtime::come_back(&mut Context::from_waker(outer.waker()));
         }
     }
 

@@ -84,25 +84,14 @@ fn spawn_guarded(task: impl Future<Output = ()> + 'static, panicked: impl FnOnce
 }
 
 /// Lets sockets, timers and all other tasks of this executor have their turn.
-pub fn yield_now() -> Yield {
-    Yield { has_yielded: false }
+pub async fn yield_now() {
+    task::yield_now().await;
 }
 
-/// Ready with the next poll, which is asked for behind sockets, timers and all other tasks.
-#[derive(Debug)]
-pub struct Yield {
-    has_yielded: bool,
-}
-
-impl Future for Yield {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if std::mem::replace(&mut self.has_yielded, true) {
-            return Poll::Ready(());
-        }
-        pin!(task::yield_now()).poll(cx)
-    }
+/// Wakes a task behind sockets, timers and all other tasks of this executor.
+pub fn come_back(cx: &mut Context<'_>) {
+    // Its first poll asks for the wake.
+    let _ = pin!(task::yield_now()).poll(cx);
 }
 
 /// A timer of this executor, to the millisecond and never early. Not to be moved to another thread.

@@ -14,7 +14,7 @@ use crate::frontend::unstarted::Unstarted;
 use crate::limits;
 use crate::model::Message;
 use crate::shard::Phase;
-use crate::shard::runtime::{self, Yield};
+use crate::shard::runtime;
 
 /// A request as it was read: the outer error ends the stream, the inner one is that of the message alone.
 pub type Request = Result<Result<Message, Failure>, Failure>;
@@ -36,7 +36,7 @@ pub fn publish_stream(
         unstarted: Unstarted::default(),
         failed: None,
         ending: None,
-        rest: None,
+        rests: false,
         turn,
         hold: None,
     };
@@ -62,8 +62,8 @@ struct Driver<R> {
     phase: PhaseWatch,
     /// How the stream ends, once it reads no more.
     ending: Option<Result<(), Failure>>,
-    /// Until others have had their turn.
-    rest: Option<Yield>,
+    /// It has had its turn, and comes back behind others.
+    rests: bool,
     turn: Rc<Turn>,
     /// While it cannot keep up with what comes.
     hold: Option<Hold>,
@@ -72,12 +72,7 @@ struct Driver<R> {
 impl<R: Stream<Item = Request> + Unpin> Driver<R> {
     /// Starts what can be started now, a bounded number of messages.
     fn advance(&mut self, cx: &mut Context<'_>) {
-        if let Some(rest) = &mut self.rest {
-            if Pin::new(rest).poll(cx).is_pending() {
-                return;
-            }
-            self.rest = None;
-        }
+        self.rests = false;
         if self.start(cx).is_pending() {
             return;
         }
@@ -91,8 +86,8 @@ impl<R: Stream<Item = Request> + Unpin> Driver<R> {
         if self.start(cx).is_pending() {
             return;
         }
-        let rest = self.rest.insert(runtime::yield_now());
-        let _ = Pin::new(rest).poll(cx);
+        self.rests = true;
+        runtime::come_back(cx);
     }
 
     /// Starts the messages that were read; pending where some must wait.
@@ -151,7 +146,7 @@ impl<R: Stream<Item = Request> + Unpin> Future for Driver<R> {
         }
         this.advance(cx);
         this.confirm();
-        if !this.unstarted.is_empty() || this.rest.is_some() {
+        if !this.unstarted.is_empty() || this.rests {
             this.hold.get_or_insert_with(|| Hold::new(&this.turn));
             return Poll::Pending;
         }
