@@ -91,14 +91,12 @@ fn start(
         let started = started.clone();
         let main = move || async move {
             let node = blueprint.build(port, inlet, health);
-            for listener in listeners {
-                match net::adopt(listener) {
-                    Ok(listener) => runtime::spawn("accept", net::accept(node.clone(), listener)),
-                    Err(error) => return tracing::error!(%error, "cannot listen"),
-                }
-            }
+            let accepts = listeners.into_iter().try_for_each(|listener| {
+                runtime::spawn("accept", net::accept(node.clone(), net::adopt(listener)?));
+                std::io::Result::Ok(())
+            });
             runtime::spawn_pump(node.pump());
-            let _ = started.send(());
+            let _ = started.send(accepts);
             std::future::pending().await
         };
         runtime::start(index, layout.cores[index], main)?;
@@ -108,7 +106,8 @@ fn start(
         let left = deadline.saturating_duration_since(Instant::now());
         all_started
             .recv_timeout(left)
-            .map_err(|_| format!("the executors did not start within {START:?}"))?;
+            .map_err(|_| format!("the executors did not start within {START:?}"))?
+            .map_err(|error| format!("cannot accept connections: {error}"))?;
     }
     Ok(Control { shared, bells, health })
 }

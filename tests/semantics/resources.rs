@@ -57,6 +57,16 @@ fn forbid_io_uring() -> io::Result<()> {
     if done { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+#[test]
+fn as_many_file_descriptors_are_allowed_as_may_be() {
+    let broker = Broker::launch(serve_with("ulimit -Sn 64"));
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", broker.pid())).expect("it runs");
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).expect("a line a limit");
+    let figures: Vec<_> = line.split_whitespace().skip(3).take(2).collect();
+    assert_eq!(figures[0], figures[1], "{line}");
+    assert_ne!(figures[0], "64", "the test needs a hard limit above its soft one");
+}
+
 #[tokio::test]
 async fn out_of_file_descriptors_the_accept_loop_waits_and_goes_on() {
     const DESCRIPTORS: usize = 64;
